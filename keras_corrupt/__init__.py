@@ -1,0 +1,31 @@
+"""Pretraining of text encoders by corrupting text, in Keras 3.
+
+>>> import keras_corrupt
+>>> model = keras_corrupt.models.Electra.from_preset("tiny")
+"""
+
+import importlib
+
+from keras_corrupt.version import __version__
+
+__all__ = [
+    "__version__",
+    "corruption",
+    "data",
+    "encoders",
+    "evaluation",
+    "models",
+    "training",
+]
+
+
+def __getattr__(name):
+    # The parts load on first use: data preparation runs in many small processes,
+    # none of which needs Keras.
+    if name in __all__:
+        return importlib.import_module(f"keras_corrupt.{name}")
+    raise AttributeError(f"module 'keras_corrupt' has no attribute {name!r}")
+
+
+def __dir__():
+    return __all__

@@ -1,0 +1,21 @@
+"""Corruption of text: which positions, what they become, and what was replaced."""
+
+from keras_corrupt.corruption.masking import (
+    Masking,
+    choose_positions,
+    gather_tokens,
+    mask_tokens,
+    num_masked,
+)
+from keras_corrupt.corruption.replacement import replace_tokens
+from keras_corrupt.corruption.sampling import sample_tokens
+
+__all__ = [
+    "Masking",
+    "choose_positions",
+    "gather_tokens",
+    "mask_tokens",
+    "num_masked",
+    "replace_tokens",
+    "sample_tokens",
+]

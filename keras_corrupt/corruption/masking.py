@@ -1,0 +1,108 @@
+"""Choice of the positions to corrupt, and masking them."""
+
+import math
+from typing import Any, NamedTuple
+
+import keras
+from keras import ops
+
+from keras_corrupt.corruption.replacement import replace_tokens
+
+
+class Masking(NamedTuple):
+    """Positions chosen in each sequence of a batch.
+
+    A fixed number for every sequence, so that shapes are static; a sequence with
+    fewer has weight 0 in the slots left over.
+
+    Attributes:
+        positions: int32 `[batch, masked]`, indices into the sequence.
+        weights: float32 `[batch, masked]`, 1 for a chosen position, 0 for a spare slot.
+    """
+
+    positions: Any
+    weights: Any
+
+
+def num_masked(mask_rate, length):
+    """Returns `ceil(mask_rate * length)`, the masked slots of a sequence.
+
+    Clark's thesis, 5.1: k = ceil(0.15 n).
+
+    >>> num_masked(0.15, 128), num_masked(0.25, 512), num_masked(0.15, 100)
+    (20, 128, 15)
+    """
+    # The product is rounded first: 0.15 * 100 is 15.000000000000002 in floats.
+    return math.ceil(round(mask_rate * length, 6))
+
+
+def choose_positions(inputs, mask_rate, unmaskable_ids, seed):
+    """Chooses positions uniformly and without replacement.
+
+    A sequence of n tokens (padding aside) gets `ceil(mask_rate * n)` of them, or all
+    that may be masked where those are fewer.
+
+    Args:
+        inputs: The model's inputs; `token_ids` and `padding_mask` are read.
+        mask_rate: Fraction of a sequence's tokens to choose, between 0 and 1.
+        unmaskable_ids: Token ids never chosen: `[CLS]`, `[SEP]`, `[PAD]`.
+        seed: A `keras.random.SeedGenerator`.
+
+    Returns:
+        A `Masking` with `num_masked(mask_rate, length)` slots.
+    """
+    token_ids = inputs["token_ids"]
+    padding_mask = ops.cast(inputs["padding_mask"], "bool")
+    slots = num_masked(mask_rate, token_ids.shape[1])
+    maskable = padding_mask
+    for unmaskable_id in unmaskable_ids:
+        maskable = ops.logical_and(maskable, token_ids != unmaskable_id)
+    # The k largest of independent uniform keys are a uniform draw of k positions
+    # without replacement; positions that may not be chosen sort behind all others.
+    keys = keras.random.uniform(ops.shape(token_ids), seed=seed, dtype="float32")
+    keys = ops.where(maskable, keys, -1.0)
+    _, positions = ops.top_k(keys, slots, sorted=True)
+    length = ops.sum(ops.cast(padding_mask, "float32"), axis=1)
+    # The small constant undoes float32's rounding up of, say, 0.15 * 100.
+    wanted = ops.ceil(mask_rate * length - 1e-4)
+    available = ops.sum(ops.cast(maskable, "float32"), axis=1)
+    count = ops.minimum(wanted, available)  # [batch]
+    slot = ops.arange(slots, dtype="float32")
+    weights = ops.cast(slot[None, :] < count[:, None], "float32")
+    return Masking(ops.cast(positions, "int32"), weights)
+
+
+def gather_tokens(token_ids, positions):
+    """Returns the ids at `positions`: int32 `[batch, masked]`."""
+    return ops.take_along_axis(token_ids, positions, axis=1)
+
+
+def mask_tokens(
+    token_ids, masking, mask_id, vocabulary_size, keep_rate, random_rate, seed
+):
+    """Puts `[MASK]` at the chosen positions, or leaves or randomises some of them.
+
+    Args:
+        token_ids: int32 `[batch, length]`.
+        masking: A `Masking`.
+        mask_id: Id of `[MASK]`.
+        vocabulary_size: Random tokens are drawn uniformly below it.
+        keep_rate: Probability that a chosen position keeps its token: 0 in Clark's
+            thesis, 0.15 in the released ELECTRA, 0.1 in BERT.
+        random_rate: Probability that it gets a random token: 0.1 in BERT, else 0.
+        seed: A `keras.random.SeedGenerator`.
+
+    Returns:
+        int32 `[batch, length]`.
+    """
+    shape = ops.shape(masking.positions)
+    new_ids = ops.full(shape, mask_id, dtype="int32")
+    if keep_rate or random_rate:
+        draw = keras.random.uniform(shape, seed=seed, dtype="float32")
+        original = gather_tokens(token_ids, masking.positions)
+        new_ids = ops.where(draw < keep_rate, original, new_ids)
+        if random_rate:
+            random_ids = keras.random.randint(shape, 0, vocabulary_size, seed=seed)
+            randomise = draw >= 1.0 - random_rate
+            new_ids = ops.where(randomise, ops.cast(random_ids, "int32"), new_ids)
+    return replace_tokens(token_ids, masking, new_ids)

@@ -1,0 +1,79 @@
+"""Multi-head self-attention (Vaswani et al., 2017, 3.2)."""
+
+import keras
+from keras import ops
+
+from keras_corrupt.encoders.embeddings import initializer
+
+
+class SelfAttention(keras.layers.Layer):
+    """Multi-head self-attention with dropout on the attention probabilities.
+
+    Args:
+        hidden_size: Width of the input and of the output.
+        num_heads: Number of heads; divides `hidden_size`.
+        dropout: Dropout rate of the attention probabilities.
+    """
+
+    def __init__(self, hidden_size, num_heads, dropout=0.1, **kwargs):
+        super().__init__(**kwargs)
+
+        def dense(name):
+            return keras.layers.Dense(
+                hidden_size,
+                kernel_initializer=initializer(),
+                dtype=self.dtype_policy,
+                name=name,
+            )
+
+        self.hidden_size = hidden_size
+        self.num_heads = num_heads
+        self.head_size = hidden_size // num_heads
+        self.query = dense("query")
+        self.key = dense("key")
+        self.value = dense("value")
+        self.output_projection = dense("output_projection")
+        self.dropout = keras.layers.Dropout(dropout, dtype=self.dtype_policy)
+
+    def build(self, input_shape=None):
+        for layer in (self.query, self.key, self.value, self.output_projection):
+            layer.build((None, None, self.hidden_size))
+
+    def call(self, x, mask, bias=None, training=False):
+        """Attends from every position to the positions that `mask` allows.
+
+        Args:
+            x: `[batch, length, hidden]`.
+            mask: Boolean, broadcastable to `[batch, heads, length, length]`, true
+                where a query (third axis) may look at a key (fourth).
+            bias: `None`, or what is added to the attention logits, broadcastable
+                likewise (relative positions).
+            training: Whether dropout is active.
+
+        Returns:
+            `[batch, length, hidden]`.
+        """
+        shape = (-1, x.shape[1], self.num_heads, self.head_size)
+        query = ops.reshape(self.query(x), shape)  # [batch, length, heads, head]
+        key = ops.reshape(self.key(x), shape)
+        value = ops.reshape(self.value(x), shape)
+        if training and self.dropout.rate > 0:
+            context = self._attend_with_dropout(query, key, value, mask, bias)
+        else:  # the fused op has no dropout
+            context = ops.dot_product_attention(query, key, value, bias, mask)
+        return self.output_projection(
+            ops.reshape(context, (-1, x.shape[1], self.hidden_size))
+        )
+
+    def _attend_with_dropout(self, query, key, value, mask, bias):
+        query = ops.transpose(query, (0, 2, 1, 3))  # [batch, heads, length, head]
+        key = ops.transpose(key, (0, 2, 3, 1))
+        value = ops.transpose(value, (0, 2, 1, 3))
+        logits = ops.cast(ops.matmul(query, key), "float32")
+        logits = logits * self.head_size**-0.5
+        if bias is not None:
+            logits = logits + ops.cast(bias, "float32")
+        logits = ops.where(mask, logits, -1e9)
+        probabilities = ops.cast(ops.softmax(logits), self.compute_dtype)
+        probabilities = self.dropout(probabilities, training=True)
+        return ops.transpose(ops.matmul(probabilities, value), (0, 2, 1, 3))

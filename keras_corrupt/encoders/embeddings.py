@@ -1,0 +1,82 @@
+"""Input embeddings of a Transformer encoder."""
+
+import keras
+from keras import ops
+
+
+def initializer():
+    """Returns BERT's initializer: normal, standard deviation 0.02, cut at two."""
+    return keras.initializers.TruncatedNormal(stddev=0.02)
+
+
+class TextEmbeddings(keras.layers.Layer):
+    """Sum of token, position and segment embeddings, normalised, then dropped out.
+
+    ELECTRA ties some of these between its generator and its discriminator (Clark's
+    thesis, 5.3.1), so another instance's parts can be taken instead of new ones.
+
+    Args:
+        vocabulary_size: Number of token ids.
+        embedding_size: Width of the embeddings.
+        max_length: Number of positions.
+        num_segments: Number of segment ids.
+        dropout: Dropout rate of the result.
+        tied_to: Another `TextEmbeddings` whose `tied_parts` this one uses. The
+            variables are the same ones, not copies.
+        tied_parts: Names among `token`, `position`, `segment` and `norm`.
+    """
+
+    def __init__(
+        self,
+        vocabulary_size,
+        embedding_size,
+        max_length,
+        num_segments=2,
+        dropout=0.1,
+        tied_to=None,
+        tied_parts=("token", "position"),
+        **kwargs,
+    ):
+        super().__init__(**kwargs)
+
+        def embedding(rows, name):
+            return keras.layers.Embedding(
+                rows,
+                embedding_size,
+                embeddings_initializer=initializer(),
+                dtype=self.dtype_policy,
+                name=name,
+            )
+
+        def part(name, make):
+            if tied_to is not None and name in tied_parts:
+                return getattr(tied_to, name)
+            return make()
+
+        self.embedding_size = embedding_size
+        self.max_length = max_length
+        self.token = part("token", lambda: embedding(vocabulary_size, "token"))
+        self.position = part("position", lambda: embedding(max_length, "position"))
+        self.segment = part("segment", lambda: embedding(num_segments, "segment"))
+        self.norm = part(
+            "norm",
+            lambda: keras.layers.LayerNormalization(
+                epsilon=1e-12, dtype=self.dtype_policy, name="norm"
+            ),
+        )
+        self.dropout = keras.layers.Dropout(dropout, dtype=self.dtype_policy)
+
+    def build(self, input_shape=None):
+        for table in (self.token, self.position, self.segment):
+            if not table.built:
+                table.build()
+        if not self.norm.built:
+            self.norm.build((None, None, self.embedding_size))
+
+    def call(self, token_ids, segment_ids, training=False):
+        length = token_ids.shape[1]
+        positions = ops.cast(
+            self.position.embeddings[:length], self.compute_dtype
+        )  # [length, embedding]
+        summed = self.token(token_ids) + positions + self.segment(segment_ids)
+        return self.dropout(self.norm(summed), training=training)

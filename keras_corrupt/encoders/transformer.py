@@ -1,0 +1,245 @@
+"""BERT's Transformer encoder: post-layer-norm, optionally factorised embeddings."""
+
+import keras
+from keras import ops
+
+from keras_corrupt.encoders.attention import SelfAttention
+from keras_corrupt.encoders.embeddings import TextEmbeddings, initializer
+
+
+class TransformerLayer(keras.layers.Layer):
+    """Self-attention and a feed-forward network, each with residual, then norm.
+
+    Args:
+        hidden_size: Width of the input and of the output.
+        intermediate_size: Width inside the feed-forward network.
+        num_heads: Number of attention heads.
+        dropout: Dropout rate of both sub-layers' outputs.
+        attention_dropout: Dropout rate of the attention probabilities.
+    """
+
+    def __init__(
+        self,
+        hidden_size,
+        intermediate_size,
+        num_heads,
+        dropout=0.1,
+        attention_dropout=0.1,
+        **kwargs,
+    ):
+        super().__init__(**kwargs)
+
+        def norm(name):
+            return keras.layers.LayerNormalization(
+                epsilon=1e-12, dtype=self.dtype_policy, name=name
+            )
+
+        def dense(units, name):
+            return keras.layers.Dense(
+                units,
+                kernel_initializer=initializer(),
+                dtype=self.dtype_policy,
+                name=name,
+            )
+
+        self.hidden_size = hidden_size
+        self.intermediate_size = intermediate_size
+        self.attention = SelfAttention(
+            hidden_size,
+            num_heads,
+            attention_dropout,
+            dtype=self.dtype_policy,
+            name="attention",
+        )
+        self.attention_norm = norm("attention_norm")
+        self.intermediate = dense(intermediate_size, "intermediate")
+        self.feedforward_output = dense(hidden_size, "feedforward_output")
+        self.feedforward_norm = norm("feedforward_norm")
+        self.dropout = keras.layers.Dropout(dropout, dtype=self.dtype_policy)
+
+    def build(self, input_shape=None):
+        shape = (None, None, self.hidden_size)
+        for layer in (
+            self.attention,
+            self.attention_norm,
+            self.intermediate,
+            self.feedforward_norm,
+        ):
+            layer.build(shape)
+        self.feedforward_output.build((None, None, self.intermediate_size))
+
+    def call(self, x, mask, bias=None, training=False):
+        attended = self.attention(x, mask, bias, training=training)
+        x = self.attention_norm(x + self.dropout(attended, training=training))
+        inner = ops.gelu(self.intermediate(x), approximate=True)
+        fed = self.feedforward_output(inner)
+        return self.feedforward_norm(x + self.dropout(fed, training=training))
+
+
+@keras.saving.register_keras_serializable(package="keras_corrupt")
+class TransformerEncoder(keras.Model):
+    """A bidirectional Transformer over token ids.
+
+    With `embedding_size` unlike `hidden_size` a linear layer maps the embeddings to
+    the hidden size, as ELECTRA-Small and every small generator do.
+
+    The weights exist once the constructor returns. `embed`, `attention_mask` and
+    `layers_` are there for objectives that run only some of the layers or share them.
+
+    Args:
+        vocabulary_size: Number of token ids.
+        num_layers: Number of Transformer layers.
+        hidden_size: Width of the layers.
+        intermediate_size: Width inside the feed-forward networks.
+        num_heads: Number of attention heads; divides `hidden_size`.
+        embedding_size: Width of the embeddings; `hidden_size` if not given.
+        max_length: Number of positions, the longest sequence it can read.
+        num_segments: Number of segment ids.
+        dropout: Dropout rate of the embeddings and of the sub-layers.
+        attention_dropout: Dropout rate of the attention probabilities.
+        tied_to: Another encoder, whose `tied_parts` are used instead of new ones.
+        tied_parts: Parts of `TextEmbeddings` to tie.
+
+    Example:
+
+    >>> import numpy as np
+    >>> from keras_corrupt.encoders import TransformerEncoder
+    >>> encoder = TransformerEncoder(
+    ...     vocabulary_size=100, num_layers=2, hidden_size=16,
+    ...     intermediate_size=32, num_heads=2, max_length=8)
+    >>> ids = np.array([[2, 7, 9, 3, 0]], "int32")
+    >>> hidden = encoder({"token_ids": ids, "segment_ids": 0 * ids,
+    ...                   "padding_mask": (ids != 0).astype("int32")})
+    >>> tuple(hidden.shape)
+    (1, 5, 16)
+    """
+
+    def __init__(
+        self,
+        vocabulary_size,
+        num_layers,
+        hidden_size,
+        intermediate_size,
+        num_heads,
+        embedding_size=None,
+        max_length=512,
+        num_segments=2,
+        dropout=0.1,
+        attention_dropout=0.1,
+        tied_to=None,
+        tied_parts=("token", "position"),
+        **kwargs,
+    ):
+        super().__init__(**kwargs)
+        if hidden_size % num_heads:
+            raise ValueError(
+                f"`num_heads` must divide `hidden_size`; got num_heads={num_heads}, "
+                f"hidden_size={hidden_size}."
+            )
+        embedding_size = embedding_size or hidden_size
+
+        # === Layers ===
+        self.embeddings = TextEmbeddings(
+            vocabulary_size,
+            embedding_size,
+            max_length,
+            num_segments,
+            dropout,
+            tied_to=tied_to.embeddings if tied_to is not None else None,
+            tied_parts=tied_parts,
+            dtype=self.dtype_policy,
+            name="embeddings",
+        )
+        self.embedding_projection = None
+        if embedding_size != hidden_size:
+            self.embedding_projection = keras.layers.Dense(
+                hidden_size,
+                kernel_initializer=initializer(),
+                dtype=self.dtype_policy,
+                name="embedding_projection",
+            )
+        self.layers_ = [
+            TransformerLayer(
+                hidden_size,
+                intermediate_size,
+                num_heads,
+                dropout,
+                attention_dropout,
+                dtype=self.dtype_policy,
+                name=f"layer_{i}",
+            )
+            for i in range(num_layers)
+        ]
+
+        # === Config ===
+        self.vocabulary_size = vocabulary_size
+        self.num_layers = num_layers
+        self.hidden_size = hidden_size
+        self.intermediate_size = intermediate_size
+        self.num_heads = num_heads
+        self.embedding_size = embedding_size
+        self.max_length = max_length
+        self.num_segments = num_segments
+        self.dropout = dropout
+        self.attention_dropout = attention_dropout
+
+        self.build()
+
+    def build(self, input_shape=None):
+        self.embeddings.build()
+        if self.embedding_projection is not None:
+            self.embedding_projection.build((None, None, self.embedding_size))
+        for layer in self.layers_:
+            layer.build()
+        self.built = True
+
+    def call(self, inputs, training=False):
+        """Encodes a batch.
+
+        Args:
+            inputs: A dict of int32 `[batch, length]` arrays: `token_ids`,
+                `segment_ids`, `padding_mask` (1 for tokens, 0 for padding).
+            training: Whether dropout is active.
+
+        Returns:
+            `[batch, length, hidden_size]`, the last layer's output.
+        """
+        mask = self.attention_mask(inputs)
+        x = self.embed(inputs, training=training)
+        for layer in self.layers_:
+            x = layer(x, mask, training=training)
+        return x
+
+    def embed(self, inputs, training=False):
+        """Returns the first layer's input, `[batch, length, hidden_size]`."""
+        length = inputs["token_ids"].shape[1]
+        if length is None or length > self.max_length:
+            raise ValueError(
+                f"The encoder has `max_length={self.max_length}` positions, but "
+                f"`token_ids` has length {length}. Cut the sequences (or pad them to "
+                "one length), or make an encoder with a larger `max_length`."
+            )
+        x = self.embeddings(
+            inputs["token_ids"], inputs["segment_ids"], training=training
+        )
+        if self.embedding_projection is not None:
+            x = self.embedding_projection(x)
+        return x
+
+    def attention_mask(self, inputs):
+        """Returns a boolean `[batch, 1, 1, length]`: every query sees every token."""
+        return ops.cast(inputs["padding_mask"], "bool")[:, None, None, :]
+
+    def get_config(self):
+        return {
+            "vocabulary_size": self.vocabulary_size,
+            "num_layers": self.num_layers,
+            "hidden_size": self.hidden_size,
+            "intermediate_size": self.intermediate_size,
+            "num_heads": self.num_heads,
+            "embedding_size": self.embedding_size,
+            "max_length": self.max_length,
+            "num_segments": self.num_segments,
+            "dropout": self.dropout,
+            "attention_dropout": self.attention_dropout,
+        }

@@ -1,0 +1,49 @@
+"""Examples as a person reads them: what was masked, replaced, and found out."""
+
+import numpy as np
+
+
+def corrupted_examples(model, inputs):
+    """Describes what a model does to some examples.
+
+    A masked language model's masked tokens stand as `[original: prediction]`. In
+    ELECTRA's text `[original > replacement 0.93]` is a replaced token with the
+    discriminator's probability that it was replaced, and `<token 0.71>` an original
+    token that the discriminator takes for a replaced one.
+
+    Args:
+        model: An `Electra` or `MaskedLM` with a tokenizer.
+        inputs: The model's inputs, NumPy arrays `[batch, length]`.
+
+    Returns:
+        A list of strings, one for each example.
+    """
+    outputs = {name: np.array(x) for name, x in model(inputs, training=False).items()}
+    describe = _detections if "rtd_logits" in outputs else _predictions
+    token = model.tokenizer.vocabulary.__getitem__
+    texts = []
+    for row, ids in enumerate(inputs["token_ids"]):
+        length = inputs["padding_mask"][row].sum()
+        words = [token(i) for i in ids[:length]]
+        for position, text in describe(token, ids[:length], outputs, row):
+            words[position] = text
+        texts.append(" ".join(words).replace(" ##", ""))
+    return texts
+
+
+def _detections(token, ids, outputs, row):
+    probabilities = 1.0 / (1.0 + np.exp(-outputs["rtd_logits"][row]))
+    for position, original in enumerate(ids):
+        corrupted, p = outputs["corrupted_ids"][row][position], probabilities[position]
+        if corrupted != original:
+            yield position, f"[{token(original)} > {token(corrupted)} {p:.2f}]"
+        elif p > 0.5:
+            yield position, f"<{token(original)} {p:.2f}>"
+
+
+def _predictions(token, ids, outputs, row):
+    predicted = outputs["mlm_logits"][row].argmax(axis=-1)
+    for slot, position in enumerate(outputs["masked_positions"][row]):
+        if outputs["masked_weights"][row][slot]:
+            guess = token(predicted[slot])
+            yield position, f"[{token(ids[position])}: {guess}]"

@@ -1,0 +1,287 @@
+"""ELECTRA: a generator corrupts text, a discriminator finds what was replaced."""
+
+from typing import NamedTuple
+
+import keras
+import numpy as np
+from keras import ops
+
+from keras_corrupt.corruption import (
+    gather_tokens,
+    mask_tokens,
+    replace_tokens,
+    sample_tokens,
+)
+from keras_corrupt.encoders import TransformerEncoder
+from keras_corrupt.encoders.embeddings import initializer
+from keras_corrupt.evaluation import flops
+from keras_corrupt.models.electra import objective
+from keras_corrupt.models.electra.presets import PRESETS
+from keras_corrupt.models.masked_lm import objective as masked_lm_objective
+from keras_corrupt.models.masked_lm.masked_lm import MaskedLMNetwork, positions_of
+from keras_corrupt.models.pretrainer import Pretrainer
+
+#: What generator and discriminator share: the thesis's choice (5.3.1) by default,
+#: or all embedding parameters, as in the released code.
+TIED_PARTS = {
+    "token_and_position": ("token", "position"),
+    "all": ("token", "position", "segment", "norm"),
+}
+
+
+class TokenScores(NamedTuple):
+    """A text's tokens and, for each, the probability that it was replaced."""
+
+    tokens: list
+    probabilities: np.ndarray
+
+
+class Discriminator(keras.Model):
+    """An encoder with a binary classifier at every position.
+
+    Args:
+        encoder: Constructor arguments of `TransformerEncoder`.
+    """
+
+    def __init__(self, encoder, **kwargs):
+        super().__init__(**kwargs)
+        self.encoder = TransformerEncoder(
+            **encoder, dtype=self.dtype_policy, name="encoder"
+        )
+
+        def dense(units, name):
+            return keras.layers.Dense(
+                units,
+                kernel_initializer=initializer(),
+                dtype=self.dtype_policy,
+                name=name,
+            )
+
+        self.transform = dense(self.encoder.hidden_size, "transform")
+        self.classifier = dense(1, "classifier")
+        self.build()
+
+    def build(self, input_shape=None):
+        for layer in (self.transform, self.classifier):
+            layer.build((None, None, self.encoder.hidden_size))
+        self.built = True
+
+    def call(self, inputs, training=False):
+        """Returns float32 `[batch, length]`, the logits of "replaced"."""
+        hidden = self.encoder(inputs, training=training)
+        hidden = ops.gelu(self.transform(hidden), approximate=True)
+        return ops.cast(self.classifier(hidden)[..., 0], "float32")
+
+
+@keras.saving.register_keras_serializable(package="keras_corrupt")
+class Electra(Pretrainer):
+    """Pretrains a discriminator on text that a small generator corrupts.
+
+    Clark's thesis, chapter 5. In each step some positions are masked, the generator
+    (a masked language model) fills each with a sample from its output distribution,
+    and the discriminator tells for every token whether it was replaced. Both train
+    together; no gradient passes the sampling. The discriminator's encoder is the
+    result.
+
+    Inputs are as for `MaskedLM`.
+
+    Args:
+        discriminator: Constructor arguments of the discriminator's
+            `TransformerEncoder`.
+        generator: The generator's, where they differ: its layers' number and sizes.
+        mask_rate: Fraction of tokens to mask.
+        keep_rate: Fraction of the chosen positions that keep their token in the
+            generator's input: 0 in the thesis, 0.15 in the released code.
+        tied_embeddings: `"token_and_position"` (thesis, 5.3.1) or `"all"` (released
+            code: segment embeddings and their layer norm too).
+        kwargs: Those of `Pretrainer`.
+
+    Example:
+
+    >>> import numpy as np
+    >>> import keras_corrupt
+    >>> model = keras_corrupt.models.Electra.from_preset("tiny")
+    >>> ids = np.array([[101] + [7] * 30 + [102]], "int32")
+    >>> outputs = model({"token_ids": ids, "segment_ids": 0 * ids,
+    ...                  "padding_mask": 1 + 0 * ids})
+    >>> tuple(outputs["rtd_logits"].shape)
+    (1, 32)
+    """
+
+    presets = PRESETS
+    #: Thesis, 5.2: the discriminator's loss is much smaller than the generator's.
+    loss_weights = {"mlm": 1.0, "rtd": 50.0}
+    main_network = "discriminator"
+
+    def __init__(
+        self,
+        discriminator,
+        generator,
+        mask_rate=0.15,
+        keep_rate=0.0,
+        tied_embeddings="token_and_position",
+        **kwargs,
+    ):
+        super().__init__(
+            vocabulary_size=discriminator["vocabulary_size"],
+            max_length=discriminator.get("max_length", 512),
+            mask_rate=mask_rate,
+            **kwargs,
+        )
+        if tied_embeddings not in TIED_PARTS:
+            raise ValueError(
+                f"`tied_embeddings` must be one of {sorted(TIED_PARTS)}; got "
+                f"{tied_embeddings!r}."
+            )
+
+        # === Layers ===
+        self.discriminator = Discriminator(
+            discriminator, dtype=self.dtype_policy, name="discriminator"
+        )
+        shared = self.discriminator.encoder
+        generator = {
+            **shared.get_config(),
+            **generator,
+            "embedding_size": shared.embedding_size,
+        }
+        self.generator = MaskedLMNetwork(
+            {**generator, "tied_to": shared, "tied_parts": TIED_PARTS[tied_embeddings]},
+            dtype=self.dtype_policy,
+            name="generator",
+        )
+
+        # === Metrics ===
+        self.accuracy = keras.metrics.Mean(name="mlm_accuracy")
+        self.sampled_accuracy = keras.metrics.Mean(name="sampled_accuracy")
+        self.replaced_fraction = keras.metrics.Mean(name="replaced_fraction")
+        # An untrained discriminator gives all tokens nearly one probability, so the
+        # curve needs many thresholds to have points between them.
+        self.auc = keras.metrics.AUC(num_thresholds=1000, name="rtd_auc")
+        self.precision = keras.metrics.Precision(name="rtd_precision")
+        self.recall = keras.metrics.Recall(name="rtd_recall")
+
+        # === Config ===
+        self.keep_rate = keep_rate
+        self.tied_embeddings = tied_embeddings
+        self.built = True
+
+    @property
+    def networks(self):
+        return {"generator": self.generator, "discriminator": self.discriminator}
+
+    @property
+    def encoder(self):
+        return self.discriminator.encoder
+
+    def forward_flops(self, length):
+        return flops.electra_flops(self.get_config(), length)
+
+    def call(self, inputs, training=False):
+        token_ids = inputs["token_ids"]
+        masking = positions_of(inputs, self)
+        target_ids = gather_tokens(token_ids, masking.positions)
+
+        masked_ids = mask_tokens(
+            token_ids,
+            masking,
+            self.mask_id,
+            self.vocabulary_size,
+            self.keep_rate,
+            0.0,
+            self.seed_generator,
+        )
+        mlm_logits = self.generator(
+            {**inputs, "token_ids": masked_ids}, masking.positions, training=training
+        )
+        sampled_ids = sample_tokens(mlm_logits, self.seed_generator)
+
+        corrupted_ids = replace_tokens(token_ids, masking, sampled_ids)
+        rtd_logits = self.discriminator(
+            {**inputs, "token_ids": corrupted_ids}, training=training
+        )
+        return {
+            "masked_ids": masked_ids,
+            "masked_positions": masking.positions,
+            "masked_weights": masking.weights,
+            "target_ids": target_ids,
+            "mlm_logits": mlm_logits,
+            "sampled_ids": sampled_ids,
+            "corrupted_ids": corrupted_ids,
+            "replaced": objective.replaced_labels(token_ids, corrupted_ids),
+            "padding_mask": inputs["padding_mask"],
+            "rtd_logits": rtd_logits,
+        }
+
+    def loss_terms(self, outputs):
+        mlm = masked_lm_objective.masked_lm_loss(
+            outputs["mlm_logits"], outputs["target_ids"]
+        )
+        rtd = objective.replaced_token_detection_loss(
+            outputs["rtd_logits"], outputs["replaced"]
+        )
+        return {
+            "mlm": (mlm, outputs["masked_weights"]),
+            "rtd": (rtd, outputs["padding_mask"]),
+        }
+
+    def update_metrics(self, outputs):
+        targets, masked = outputs["target_ids"], outputs["masked_weights"]
+        correct = masked_lm_objective.correct_predictions(
+            outputs["mlm_logits"], targets
+        )
+        self.accuracy.update_state(correct, masked)
+        same = ops.cast(outputs["sampled_ids"] == targets, "float32")
+        self.sampled_accuracy.update_state(same, masked)
+
+        replaced, real = outputs["replaced"], outputs["padding_mask"]
+        self.replaced_fraction.update_state(replaced, real)
+        probability = ops.sigmoid(outputs["rtd_logits"])
+        for metric in (self.auc, self.precision, self.recall):
+            metric.update_state(replaced, probability, real)
+
+    def score(self, texts, batch_size=32):
+        """Gives each token of each text the probability that it was replaced.
+
+        Args:
+            texts: A list of strings, or of pairs of strings.
+            batch_size: Texts in a batch.
+
+        Returns:
+            A list of `TokenScores`, special tokens included.
+
+        Raises:
+            ValueError: The model has no tokenizer, or a text is too long for it.
+        """
+        if self.tokenizer is None:
+            raise ValueError(
+                "`score` reads raw strings and needs the model's tokenizer: load a "
+                "saved preset, or pass `tokenizer` to `from_preset`."
+            )
+        if isinstance(texts, str):
+            raise ValueError("`texts` must be a list of strings; got one string.")
+        texts = list(texts)
+        scores = []
+        for start in range(0, len(texts), batch_size):
+            inputs = self.tokenizer.pack(
+                texts[start : start + batch_size], self.max_length
+            )
+            logits = self.discriminator.predict_on_batch(inputs)
+            probabilities = 1.0 / (1.0 + np.exp(-logits))
+            lengths = inputs["padding_mask"].sum(axis=1)
+            for ids, row, length in zip(
+                inputs["token_ids"], probabilities, lengths, strict=True
+            ):
+                tokens = self.tokenizer.tokens(ids[:length])
+                scores.append(TokenScores(tokens, row[:length]))
+        return scores
+
+    def get_config(self):
+        generator = self.generator.encoder.get_config()
+        discriminator = self.discriminator.encoder.get_config()
+        return {
+            **super().get_config(),
+            "discriminator": discriminator,
+            "generator": generator,
+            "keep_rate": self.keep_rate,
+            "tied_embeddings": self.tied_embeddings,
+        }

@@ -1,0 +1,247 @@
+"""What happens around training: progress, logs, checkpoints, warnings, stopping."""
+
+import csv
+import math
+import signal
+import sys
+import time
+
+import keras
+import numpy as np
+
+
+class NonFiniteLossError(RuntimeError):
+    """The loss became infinite or not a number."""
+
+
+class Progress(keras.callbacks.Callback):
+    """A progress bar over the whole run, with every loss term.
+
+    Args:
+        step: Updates done before.
+        total: Updates of the whole run.
+        batches_per_step: Batches in an update.
+    """
+
+    def __init__(self, step, total, batches_per_step):
+        super().__init__()
+        self.step, self.total, self.batches_per_step = step, total, batches_per_step
+
+    def on_train_begin(self, logs=None):
+        from tqdm import tqdm
+
+        terminal = sys.stderr.isatty()
+        self.bar = tqdm(
+            initial=self.step,
+            total=self.total,
+            unit="step",
+            # A log file gets a line every half a minute, not one every step.
+            mininterval=1.0 if terminal else 30.0,
+            dynamic_ncols=terminal,
+        )
+        self.batches = 0
+
+    def on_train_batch_end(self, batch, logs=None):
+        self.batches += 1
+        if self.batches % self.batches_per_step == 0:
+            if self.bar.update(1) and logs:
+                terms = {k: f"{float(v):.3f}" for k, v in logs.items() if "loss" in k}
+                self.bar.set_postfix(terms, refresh=False)
+
+    def on_train_end(self, logs=None):
+        self.bar.close()
+
+
+class RunLog(keras.callbacks.Callback):
+    """Writes the metrics of each interval to `metrics.csv` and to TensorBoard.
+
+    Args:
+        directory: The run's directory.
+        step: Updates done before; later rows of an earlier attempt are dropped.
+        tokens_per_step: Token slots in an update.
+    """
+
+    def __init__(self, directory, step, tokens_per_step):
+        super().__init__()
+        self.path = directory / "metrics.csv"
+        self.events = directory / "tensorboard"
+        self.tokens_per_step = tokens_per_step
+        self.rows = [row for row in read_metrics(self.path) if row["step"] <= step]
+        self.seconds = self.rows[-1]["seconds"] if self.rows else 0.0
+
+    def on_train_begin(self, logs=None):
+        import tensorflow as tf
+
+        self.writer = tf.summary.create_file_writer(str(self.events))
+        self.started = time.monotonic()
+
+    def on_interval_end(self, step, logs):
+        """Adds a row; called by `Intervals`."""
+        import tensorflow as tf
+
+        seconds = self.seconds + time.monotonic() - self.started
+        row = {
+            "step": step,
+            "tokens": step * self.tokens_per_step,
+            "seconds": round(seconds, 1),
+            "learning_rate": float(self.model.optimizer.learning_rate),
+            **{name: float(value) for name, value in sorted(logs.items())},
+        }
+        self.rows.append(row)
+        temporary = self.path.with_suffix(".tmp")
+        with open(temporary, "w", newline="") as file:
+            writer = csv.DictWriter(file, list(self.rows[0]))
+            writer.writeheader()
+            writer.writerows(self.rows)
+        temporary.replace(self.path)
+        with self.writer.as_default(step=step):
+            for name, value in row.items():
+                if name != "step":
+                    tf.summary.scalar(name, value)
+        self.writer.flush()
+
+    def on_train_end(self, logs=None):
+        self.writer.close()
+
+
+def read_metrics(path):
+    """Returns the rows of a `metrics.csv` as dicts of numbers; none without it."""
+    if not path.exists():
+        return []
+    with open(path, newline="") as file:
+        rows = [{k: float(v) for k, v in row.items()} for row in csv.DictReader(file)]
+    for row in rows:
+        row["step"] = int(row["step"])
+    return rows
+
+
+def validate(model, dataset):
+    """Evaluates with the same masks and samples every time.
+
+    Otherwise the luck of the draw would show in the curves, and training would
+    depend on how often it is validated.
+
+    Args:
+        model: A compiled `Pretrainer`.
+        dataset: Batches of validation examples.
+
+    Returns:
+        A dict of floats; names begin with `val_`.
+    """
+    state = model.seed_generator.state
+    saved = np.array(state)
+    state.assign(np.zeros_like(saved))
+    metrics = model.evaluate(dataset, return_dict=True, verbose=0)
+    state.assign(saved)
+    return {f"val_{name}": float(value) for name, value in metrics.items()}
+
+
+class Warnings(keras.callbacks.Callback):
+    """Says when a run looks wrong, with a remedy, once for each trouble.
+
+    Accuracy would not tell: a discriminator that calls everything original is right
+    nine times out of ten.
+
+    Args:
+        total: Updates of the whole run.
+        unigram_loss: Validation loss of guessing tokens by their frequency alone.
+    """
+
+    def __init__(self, total, unigram_loss):
+        super().__init__()
+        self.total, self.unigram_loss = total, unigram_loss
+        self.said = set()
+
+    def on_interval_end(self, step, logs):
+        """Looks at the interval's metrics; called by `Intervals`."""
+        if step < 0.2 * self.total:
+            return  # early on, these are normal
+        if logs.get("val_rtd_auc", 1.0) < 0.55:
+            self.say(
+                "the discriminator does not tell replaced tokens from original ones "
+                f"(AUC {logs['val_rtd_auc']:.2f}, recall "
+                f"{logs['val_rtd_recall']:.2f}). Try a lower --learning_rate, a "
+                "longer warm-up, or more steps."
+            )
+        if logs.get("val_mlm_loss", 0.0) > self.unigram_loss:
+            self.say(
+                f"the masked language model (loss {logs['val_mlm_loss']:.2f}) is no "
+                f"better than token frequencies ({self.unigram_loss:.2f}). Try a "
+                "lower --learning_rate or a longer warm-up."
+            )
+        if 0.15 * logs.get("val_sampled_accuracy", 0.0) > 0.12:
+            self.say(
+                "the generator restores most tokens, so that few are replaced "
+                f"({logs['val_replaced_fraction']:.3f} of all). Try a smaller "
+                "generator or a higher --objective.mask_rate."
+            )
+
+    def say(self, text):
+        if text.split("(")[0] not in self.said:
+            self.said.add(text.split("(")[0])
+            print(f"\nWarning: {text}", file=sys.stderr)
+
+
+class Intervals(keras.callbacks.Callback):
+    """Ends each interval: validates, logs, warns and checkpoints; stops when asked.
+
+    Ctrl-C and SIGTERM let the step under way finish; then the state is saved. A
+    second Ctrl-C breaks off at once.
+
+    Args:
+        checkpoints: `Checkpoints` to write to.
+        step: Updates done before.
+        batches_per_step: Batches in an update.
+        validation: Batches of validation examples.
+        listeners: Callbacks with `on_interval_end(step, logs)`.
+    """
+
+    def __init__(self, checkpoints, step, batches_per_step, validation, listeners):
+        super().__init__()
+        self.validation = validation
+        self.checkpoints = checkpoints
+        self.step = step
+        self.batches_per_step = batches_per_step
+        self.listeners = listeners
+        self.interrupted = False
+
+    def on_train_begin(self, logs=None):
+        self.batches = 0
+        self.handlers = {}
+        for number in (signal.SIGINT, signal.SIGTERM):
+            try:
+                self.handlers[number] = signal.signal(number, self._interrupt)
+            except ValueError:  # not the main thread: leave signals alone
+                break
+
+    def _interrupt(self, number, frame):
+        self.interrupted = True
+        signal.signal(number, self.handlers[number])
+
+    def on_train_batch_end(self, batch, logs=None):
+        self.batches += 1
+        whole_step = self.batches % self.batches_per_step == 0
+        self.step += whole_step
+        if self.interrupted and whole_step:
+            self.model.stop_training = True
+
+    def on_epoch_end(self, epoch, logs=None):
+        if not math.isfinite(logs["loss"]):
+            raise NonFiniteLossError(
+                f"The loss is {logs['loss']} at step {self.step}; this step was not "
+                "saved. Run again with a lower --learning_rate, a longer warm-up or "
+                f"--dtype float32{self._continuation()}."
+            )
+        if not self.interrupted:
+            logs = {**logs, **validate(self.model, self.validation)}
+            for listener in self.listeners:
+                listener.on_interval_end(self.step, logs)
+        self.checkpoints.save(self.model, self.step)
+
+    def _continuation(self):
+        steps = self.checkpoints.steps()
+        return f" (the last checkpoint is of step {steps[-1]})" if steps else ""
+
+    def on_train_end(self, logs=None):
+        for number, handler in self.handlers.items():
+            signal.signal(number, handler)

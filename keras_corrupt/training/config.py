@@ -1,0 +1,161 @@
+"""What a pretraining run is: the fields of a recipe, and its command-line flags."""
+
+import dataclasses
+from typing import Literal
+
+
+@dataclasses.dataclass(frozen=True)
+class PretrainConfig:
+    """Everything that decides what a pretraining run does.
+
+    A recipe returns one of these. Each field is a flag of the recipe's command.
+    """
+
+    model: Literal["Electra", "MaskedLM"]
+    """Objective: the name of a class in `keras_corrupt.models`."""
+    preset: str
+    """Size of the networks: one of the model's presets."""
+    output: str
+    """Directory of the run; continues the run that it holds, if any."""
+
+    # What to train on.
+    corpus: tuple[str, ...] = ()
+    """Files, globs, directories, `tfds:NAME`, or `python-docs` (built in)."""
+    data: str | None = None
+    """Examples made before (a directory or a glob of records), instead of a corpus."""
+    vocabulary: str | None = None
+    """A `vocab.txt` to use; trained on the corpus if not given."""
+    vocabulary_size: int = 30522
+    """Number of tokens of a vocabulary that is trained."""
+    lowercase: bool = True
+    """Whether to lower-case the text."""
+    strip_accents: bool = True
+    """Whether to remove accents."""
+    language_neutral: bool = False
+    """Whether to use Unicode's NFKC and no rule for one script only."""
+    validation_fraction: float = 0.005
+    """Fraction of the documents held out."""
+    on_bad_bytes: Literal["error", "skip"] = "error"
+    """What to do with lines that are not UTF-8."""
+    workers: int | None = None
+    """Processes that prepare examples; one for each core if not given."""
+
+    # The objective's own options, with the paper's values.
+    objective: dict[str, float | str] = dataclasses.field(default_factory=dict)
+    """Constructor arguments of the model."""
+
+    # How to train.
+    sequence_length: int = 128
+    """Tokens in a sequence."""
+    batch_size: int = 128
+    """Sequences in an update."""
+    steps: int = 1_000_000
+    """Number of updates."""
+    learning_rate: float = 5e-4
+    """Peak learning rate."""
+    warmup_steps: int = 10_000
+    """Updates of linear warm-up, which multiplies a linear decay to zero."""
+    weight_decay: float = 0.01
+    """Decay of everything but biases and layer norms."""
+    beta_1: float = 0.9
+    """Adam's first decay rate."""
+    beta_2: float = 0.999
+    """Adam's second decay rate."""
+    epsilon: float = 1e-6
+    """Adam's epsilon."""
+    bias_correction: bool = False
+    """Whether Adam corrects its averages; BERT's and ELECTRA's release does not."""
+    clip_norm: float = 1.0
+    """Largest global norm of the gradient; 0 for no limit."""
+    accumulate: int = 1
+    """Batches an update is accumulated over; divides `batch_size`."""
+    ema: float = 0.0
+    """Momentum of an average of the weights, which is then the result; 0 for none."""
+    dtype: Literal["float32", "mixed_bfloat16"] = "float32"
+    """Precision of the layers; weights and losses are always float32."""
+    seed: int = 0
+    """Seed of initial weights, order of examples, masks, samples and dropout."""
+    interval: int = 1000
+    """Updates between validations, each with a checkpoint."""
+    validation_batches: int = 50
+    """Batches in a validation, at most."""
+
+    init_from: str | None = None
+    """A preset directory whose weights (and tokenizer) to start from."""
+    smoke: bool = False
+    """Shrink everything and use the built-in corpus, to see that it runs."""
+
+    def shrunk(self):
+        """Returns the `--smoke` form: the same path through the code, in seconds."""
+        return dataclasses.replace(
+            self,
+            preset="tiny",
+            corpus=() if self.data else ("python-docs",),
+            vocabulary_size=min(self.vocabulary_size, 1000),
+            validation_fraction=max(self.validation_fraction, 0.1),
+            workers=1,
+            sequence_length=min(self.sequence_length, 32),
+            batch_size=8,
+            steps=6,
+            warmup_steps=min(self.warmup_steps, 1),
+            accumulate=min(self.accumulate, 2),
+            interval=3,
+            validation_batches=2,
+        )
+
+    def check(self, presets):
+        """Raises an error for settings that cannot work, before any work is done.
+
+        Args:
+            presets: The presets of the model's class.
+
+        Raises:
+            ValueError: Names the flag, its value and what would be right.
+        """
+        if self.preset not in presets and not self.init_from:
+            raise ValueError(
+                f"--preset {self.preset}: unknown; known are {', '.join(presets)}."
+            )
+        if bool(self.corpus) == bool(self.data):
+            raise ValueError(
+                "Give either --corpus (files, a directory, tfds:NAME, or python-docs) "
+                "or --data (examples made before)."
+            )
+        for flag in ("steps", "batch_size", "interval", "accumulate"):
+            if getattr(self, flag) < 1:
+                raise ValueError(f"--{flag} must be at least 1.")
+        if self.batch_size % self.accumulate:
+            raise ValueError(
+                f"--batch_size {self.batch_size} is not divisible by --accumulate "
+                f"{self.accumulate}."
+            )
+        if not 0 <= self.warmup_steps < self.steps:
+            raise ValueError(
+                f"--warmup_steps {self.warmup_steps} must be less than --steps "
+                f"{self.steps}."
+            )
+        if not 0 <= self.ema < 1:
+            raise ValueError(f"--ema {self.ema} must be at least 0 and less than 1.")
+        mask_rate = self.objective.get("mask_rate", 0.15)
+        if not 0 < mask_rate < 1:
+            raise ValueError(
+                f"--objective.mask_rate {mask_rate} must lie between 0 and 1, both "
+                "excluded."
+            )
+        if not self.init_from:
+            main = presets[self.preset]
+            encoder = main.get("discriminator") or main["encoder"]
+            if self.sequence_length > encoder["max_length"]:
+                raise ValueError(
+                    f"--sequence_length {self.sequence_length} is longer than the "
+                    f"{encoder['max_length']} positions of preset {self.preset}."
+                )
+
+    #: Fields that may differ when a run is continued.
+    FREE = ("output", "workers", "validation_batches")
+
+    def as_dict(self):
+        """Returns the fields that a continued run must agree with, JSON-ready."""
+        fields = dataclasses.asdict(self)
+        fields["corpus"] = list(self.corpus)
+        return {name: v for name, v in fields.items() if name not in self.FREE}

@@ -1,0 +1,141 @@
+"""AdamW as the papers use it (Loshchilov and Hutter, 2019; Clark's thesis, 5.2.3)."""
+
+import re
+
+import keras
+from keras import ops
+
+
+@keras.saving.register_keras_serializable(package="keras_corrupt")
+class AdamW(keras.optimizers.Optimizer):
+    """Adam with decoupled weight decay and learning rates that differ by variable.
+
+    Unlike `keras.optimizers.AdamW`:
+
+    - weight decay leaves out biases and layer norms, on every backend;
+    - bias correction can be left out, as in BERT's and ELECTRA's released code;
+    - each variable's learning rate can have a factor (layer-wise decay);
+    - with gradient accumulation, schedules and moving averages advance once an
+      update, not once a batch.
+
+    Args:
+        learning_rate: A float or a schedule of the number of updates done.
+        weight_decay: Rate of the decay; each update subtracts
+            `learning_rate * weight_decay * variable`.
+        beta_1: Decay of the first moment's average.
+        beta_2: Decay of the second moment's average.
+        epsilon: Added to the root of the second moment.
+        bias_correction: Whether to correct the averages for starting at zero.
+        no_decay: Pattern of the variables' own names (`kernel`, `bias`, ...) that
+            are not decayed.
+        rate_multipliers: Pattern of variables' paths -> factor of their learning
+            rate. The first pattern found in a path counts; the others have factor 1.
+        kwargs: Those of `keras.optimizers.Optimizer`: `global_clipnorm`,
+            `gradient_accumulation_steps`, `use_ema`, `ema_momentum`, ...
+
+    Example:
+
+    >>> optimizer = AdamW(
+    ...     1e-4, rate_multipliers={"layer_0/": 0.8, "layer_1/": 0.9},
+    ...     global_clipnorm=1.0)
+    """
+
+    def __init__(
+        self,
+        learning_rate=1e-3,
+        weight_decay=0.01,
+        beta_1=0.9,
+        beta_2=0.999,
+        epsilon=1e-6,
+        bias_correction=True,
+        no_decay="^(bias|gamma|beta)$",
+        rate_multipliers=None,
+        name="adamw",
+        **kwargs,
+    ):
+        # Keras's own `weight_decay` decays every variable, so it stays unset.
+        super().__init__(learning_rate=learning_rate, name=name, **kwargs)
+        self.decay_rate = weight_decay
+        self.beta_1 = beta_1
+        self.beta_2 = beta_2
+        self.epsilon = epsilon
+        self.bias_correction = bias_correction
+        self.no_decay = no_decay
+        self.rate_multipliers = dict(rate_multipliers or {})
+
+    def build(self, variables):
+        if self.built:
+            return
+        super().build(variables)
+        self._momentums, self._velocities = self.add_optimizer_variables(
+            variables, ["momentum", "velocity"]
+        )
+        # Decided here, by position: within a JAX update the variables have lost
+        # what their names would tell.
+        self._decays = [self.decay_of(variable) for variable in variables]
+        self._multipliers = [self.multiplier_of(variable) for variable in variables]
+
+    def decay_of(self, variable):
+        """Returns the weight decay of a variable: a float, 0 if left out."""
+        own_name = variable.path.rsplit("/", 1)[-1]
+        return 0.0 if re.search(self.no_decay, own_name) else self.decay_rate
+
+    def multiplier_of(self, variable):
+        """Returns the factor of a variable's learning rate."""
+        for pattern, factor in self.rate_multipliers.items():
+            if re.search(pattern, variable.path):
+                return factor
+        return 1.0
+
+    def update_step(self, gradient, variable, learning_rate):
+        index = self._get_variable_index(variable)
+        momentum, velocity = self._momentums[index], self._velocities[index]
+        # A gathered embedding's gradient is sparse on TensorFlow; every row decays.
+        gradient = ops.cast(ops.convert_to_tensor(gradient), variable.dtype)
+        rate = ops.cast(learning_rate, variable.dtype) * self._multipliers[index]
+
+        self.assign_add(momentum, (gradient - momentum) * (1.0 - self.beta_1))
+        self.assign_add(
+            velocity, (ops.square(gradient) - velocity) * (1.0 - self.beta_2)
+        )
+        correction = 1.0
+        if self.bias_correction:
+            step = ops.cast(self.iterations + 1, variable.dtype)
+            correction = ops.sqrt(1.0 - ops.power(self.beta_2, step))
+            correction = correction / (1.0 - ops.power(self.beta_1, step))
+        update = correction * momentum / (ops.sqrt(velocity) + self.epsilon)
+        if self._decays[index]:
+            update = update + self._decays[index] * variable
+        self.assign_sub(variable, rate * update)
+
+    def _get_current_learning_rate(self):
+        # Keras passes a schedule the number of batches, accumulated ones included.
+        if isinstance(
+            self._learning_rate, keras.optimizers.schedules.LearningRateSchedule
+        ):
+            return self._learning_rate(self.iterations)
+        return super()._get_current_learning_rate()
+
+    def _update_model_variables_moving_average(self, trainable_variables):
+        # Keras averages after every batch; with accumulation most change nothing.
+        steps = self.gradient_accumulation_steps or 1
+        updated = ops.equal((self._iterations + 1) % steps, 0)
+        first = ops.equal(self.iterations, 0)
+        for variable, average in zip(
+            trainable_variables, self._model_variables_moving_average, strict=True
+        ):
+            momentum = ops.where(first, 0.0, self.ema_momentum)
+            new = momentum * average + (1.0 - momentum) * variable
+            average.assign(ops.where(updated, new, ops.convert_to_tensor(average)))
+
+    def get_config(self):
+        return {
+            **super().get_config(),
+            "weight_decay": self.decay_rate,
+            "beta_1": self.beta_1,
+            "beta_2": self.beta_2,
+            "epsilon": self.epsilon,
+            "bias_correction": self.bias_correction,
+            "no_decay": self.no_decay,
+            "rate_multipliers": self.rate_multipliers,
+        }

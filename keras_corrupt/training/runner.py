@@ -1,0 +1,253 @@
+"""The run of a recipe: from a corpus to a preset, continued where it was left."""
+
+import json
+import os
+import sys
+from pathlib import Path
+
+import keras
+import numpy as np
+import tyro
+
+import keras_corrupt
+from keras_corrupt.data import load_dataset_info, make_dataset, prepare_dataset
+from keras_corrupt.data.tokenizer import WordPieceTokenizer
+from keras_corrupt.evaluation.baselines import unigram_baseline
+from keras_corrupt.evaluation.show import corrupted_examples
+from keras_corrupt.models import preset_directory
+from keras_corrupt.training import report
+from keras_corrupt.training.callbacks import (
+    Intervals,
+    Progress,
+    RunLog,
+    Warnings,
+    read_metrics,
+    validate,
+)
+from keras_corrupt.training.checkpoint import CheckpointError, Checkpoints
+from keras_corrupt.training.config import PretrainConfig
+from keras_corrupt.training.optimizer import AdamW
+from keras_corrupt.training.schedules import WarmupLinearDecay
+
+
+def main(recipe, description):
+    """Runs a recipe from the command line.
+
+    Args:
+        recipe: The recipe's `PretrainConfig`; its fields become flags, its values
+            their defaults.
+        description: Help text, the recipe's docstring.
+    """
+    config = tyro.cli(PretrainConfig, default=recipe, description=description)
+    tokens, usual = (c.batch_size * c.sequence_length for c in (config, recipe))
+    if tokens < usual / 4 and not config.smoke:
+        print(
+            f"Warning: {tokens:,} tokens a step are far fewer than the recipe's "
+            f"{usual:,}, for which its learning rate was chosen. If memory is short, "
+            "keep --batch_size and raise --accumulate.",
+            file=sys.stderr,
+        )
+    try:
+        pretrain(config)
+    except (ValueError, CheckpointError, OSError) as error:
+        sys.exit(f"Error: {error}")
+
+
+def pretrain(config):
+    """Prepares data, trains, evaluates and saves; continues what was begun.
+
+    Args:
+        config: A `PretrainConfig`.
+
+    Returns:
+        The trained model, or `None` if the user stopped the run.
+
+    Raises:
+        ValueError: A setting cannot work, or the output directory holds a run with
+            other settings; nothing was changed.
+    """
+    if config.smoke:
+        config = config.shrunk()
+    cls = getattr(keras_corrupt.models, config.model)
+    config.check(cls.presets)
+    output = Path(config.output)
+    claim(output, config)
+    keras.utils.set_random_seed(config.seed)
+
+    model, info = build(config, cls, output)
+    batches = config.accumulate
+    microbatch = config.batch_size // batches
+    data = {
+        "batch_size": microbatch,
+        "max_length": config.sequence_length,
+        "seed": config.seed,
+    }
+    validation = make_dataset(info.directory, "validation", **data)
+    validation = validation.take(config.validation_batches).cache()
+    unigram = unigram_of(info, validation, model)
+    print(report.banner(config, model, info, output), flush=True)
+
+    compile_model(model, config)
+    checkpoints = Checkpoints(output / "checkpoints")
+    while (step := checkpoints.restore(model)) < config.steps:
+        if step:
+            print(f"Continuing at step {step:,}.", flush=True)
+        # A run that was stopped within an interval first completes that one.
+        stop = min(config.steps, (step // config.interval + 1) * config.interval)
+        epochs = 1
+        if stop - step == config.interval:
+            epochs = (config.steps - step) // config.interval
+        tokens = config.batch_size * config.sequence_length
+        log = RunLog(output, step, tokens)
+        warnings = Warnings(config.steps, unigram[0])
+        intervals = Intervals(checkpoints, step, batches, validation, [log, warnings])
+        train = make_dataset(
+            info.directory, "train", start_step=step * batches, **data
+        )
+        model.fit(
+            train,
+            steps_per_epoch=(stop - step) * batches,
+            epochs=epochs,
+            callbacks=[Progress(step, config.steps, batches), log, intervals],
+            verbose=0,
+            shuffle=False,
+        )
+        if intervals.interrupted:
+            print(
+                f"\nStopped and saved at step {intervals.step:,}. Run the same command "
+                "again to continue."
+            )
+            return None
+    # With a moving average, the average is the result (a finished run's checkpoint
+    # holds both).
+    model.optimizer.finalize_variable_values(model.trainable_variables)
+    finish(output, model, validation, unigram)
+    return model
+
+
+def claim(output, config):
+    """Makes `output` this run's directory, or checks that it is already."""
+    path = output / "run.json"
+    asked = {**config.as_dict(), "backend": keras.backend.backend()}
+    if path.exists():
+        was = json.loads(path.read_text())
+        differences = [
+            f"{name}: was {was.get(name)!r}, asked {asked.get(name)!r}"
+            for name in sorted(was.keys() | asked.keys())
+            if was.get(name) != asked.get(name)
+        ]
+        if differences:
+            raise ValueError(
+                f"{output} holds a run with other settings:\n  "
+                + "\n  ".join(differences)
+                + "\nRepeat its settings to continue it, choose another --output, or "
+                "delete it."
+            )
+        return
+    if output.exists() and (not output.is_dir() or any(output.iterdir())):
+        raise ValueError(
+            f"--output {output} exists and is not the directory of a run. Choose a "
+            "new one."
+        )
+    output.mkdir(parents=True, exist_ok=True)
+    path.with_suffix(".tmp").write_text(json.dumps(asked, indent=2) + "\n")
+    path.with_suffix(".tmp").replace(path)
+
+
+def build(config, cls, output):
+    """Returns the model and the `DatasetInfo` of its examples."""
+    start, tokenizer, vocabulary = None, None, config.vocabulary
+    flags = {
+        "lowercase": config.lowercase,
+        "strip_accents": config.strip_accents,
+        "language_neutral": config.language_neutral,
+    }
+    if config.init_from:
+        start, tokenizer = preset_directory.read(config.init_from, cls)
+        if tokenizer is not None:
+            vocabulary, flags = Path(config.init_from) / "vocab.txt", tokenizer.flags
+    if config.data:
+        info = load_dataset_info(config.data)
+    else:
+        info = prepare_dataset(
+            config.corpus,
+            output / "data",
+            vocabulary=vocabulary,
+            vocabulary_size=config.vocabulary_size,
+            max_length=config.sequence_length,
+            validation_fraction=config.validation_fraction,
+            seed=config.seed,
+            workers=config.workers or os.cpu_count(),
+            on_bad_bytes=config.on_bad_bytes,
+            **flags,
+        )
+    saved = WordPieceTokenizer.load(info.directory)
+    if tokenizer is not None and tokenizer.fingerprint != saved.fingerprint:
+        raise ValueError(
+            f"--data {config.data} was made with another vocabulary than --init_from "
+            f"{config.init_from}. Prepare it anew with {vocabulary}."
+        )
+    options = {"seed": config.seed, "dtype": config.dtype, **config.objective}
+    if start is not None:
+        model = cls.from_preset(config.init_from, **options)
+        if model.tokenizer is None:
+            model.tokenizer = saved
+    else:
+        size = {cls.main_network: {"vocabulary_size": saved.vocabulary_size}}
+        model = cls.from_preset(config.preset, tokenizer=saved, **size, **options)
+    return model, info
+
+
+def compile_model(model, config):
+    """Compiles `model` for training and makes the optimizer's variables."""
+    schedule = WarmupLinearDecay(
+        config.learning_rate, config.steps, config.warmup_steps
+    )
+    optimizer = AdamW(
+        schedule,
+        weight_decay=config.weight_decay,
+        beta_1=config.beta_1,
+        beta_2=config.beta_2,
+        epsilon=config.epsilon,
+        bias_correction=config.bias_correction,
+        global_clipnorm=config.clip_norm or None,
+        gradient_accumulation_steps=config.accumulate if config.accumulate > 1 else None,
+        use_ema=bool(config.ema),
+        ema_momentum=config.ema or 0.99,
+    )
+    # XLA pays on accelerators; on CPUs TensorFlow's own kernels are faster.
+    on_cpu = keras.backend.backend() == "tensorflow" and not any(
+        "cpu" not in device.lower() for device in keras.distribution.list_devices()
+    )
+    model.compile(optimizer=optimizer, jit_compile=not on_cpu)
+    optimizer.build(model.trainable_variables)
+
+
+def unigram_of(info, validation, model):
+    """Returns the unigram baseline's loss and accuracy on the validation examples."""
+    examples = [{k: np.array(v) for k, v in batch.items()} for batch in validation]
+    token_ids, padding_mask = (
+        np.concatenate([batch[name] for batch in examples])
+        for name in ("token_ids", "padding_mask")
+    )
+    return unigram_baseline(
+        info.unigrams(), token_ids, padding_mask, model.unmaskable_ids
+    )
+
+
+def finish(output, model, validation, unigram):
+    """Saves the preset and shows what the run came to."""
+    model.save_to_preset(output / "preset")
+    metrics = validate(model, validation)
+    rows = read_metrics(output / "metrics.csv")
+    report.draw_curves(rows, output / "curves.png", unigram[0])
+    print("\n" + report.table(metrics, unigram))
+    print(
+        "\nValidation examples ([original > replacement p]: replaced, and the "
+        "discriminator's\nprobability of that; <token p>: wrongly suspected):"
+        if "val_rtd_auc" in metrics
+        else "\nValidation examples ([original: prediction]):"
+    )
+    for text in corrupted_examples(model, report.first_examples(validation)):
+        print(f"  {text}")
+    print(f"\nCurves: {output / 'curves.png'}   Model: {output / 'preset'}")

@@ -1,0 +1,52 @@
+"""Learning-rate schedules."""
+
+import keras
+from keras import ops
+
+
+@keras.saving.register_keras_serializable(package="keras_corrupt")
+class WarmupLinearDecay(keras.optimizers.schedules.LearningRateSchedule):
+    """Linear warm-up times linear decay to zero, as in BERT's and ELECTRA's release.
+
+        rate(step) = peak_rate * (1 - step / total_steps) * min(1, step / warmup_steps)
+
+    The two factors multiply, so the rate's maximum, at the end of the warm-up, lies
+    a little below `peak_rate`.
+
+    Args:
+        peak_rate: The learning rate that both factors scale.
+        total_steps: Number of updates after which the rate is zero.
+        warmup_steps: Number of updates of the warm-up; 0 for none.
+
+    Raises:
+        ValueError: The warm-up is not shorter than the whole.
+
+    >>> schedule = WarmupLinearDecay(1.0, total_steps=100, warmup_steps=10)
+    >>> [round(float(schedule(step)), 3) for step in (0, 5, 10, 50, 100)]
+    [0.0, 0.475, 0.9, 0.5, 0.0]
+    """
+
+    def __init__(self, peak_rate, total_steps, warmup_steps=0):
+        if not 0 <= warmup_steps < total_steps:
+            raise ValueError(
+                "`warmup_steps` must be at least 0 and less than `total_steps`; got "
+                f"warmup_steps={warmup_steps}, total_steps={total_steps}."
+            )
+        self.peak_rate = peak_rate
+        self.total_steps = total_steps
+        self.warmup_steps = warmup_steps
+
+    def __call__(self, step):
+        step = ops.cast(step, "float32")
+        decay = ops.maximum(0.0, 1.0 - step / self.total_steps)
+        warmup = ops.minimum(1.0, step / max(1, self.warmup_steps))
+        if not self.warmup_steps:
+            warmup = 1.0
+        return self.peak_rate * decay * warmup
+
+    def get_config(self):
+        return {
+            "peak_rate": self.peak_rate,
+            "total_steps": self.total_steps,
+            "warmup_steps": self.warmup_steps,
+        }

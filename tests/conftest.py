@@ -1,0 +1,69 @@
+import os
+
+os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
+os.environ.setdefault("CUDA_VISIBLE_DEVICES", "-1")
+
+import keras
+import numpy as np
+import pytest
+
+from keras_corrupt.data.tokenizer import WordPieceTokenizer
+
+SPECIAL = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
+
+#: Two small networks; ids 0, 2 and 3 are [PAD], [CLS] and [SEP], 4 is [MASK].
+SIZES = {
+    "discriminator": {
+        "vocabulary_size": 50,
+        "num_layers": 2,
+        "hidden_size": 16,
+        "intermediate_size": 32,
+        "num_heads": 2,
+        "embedding_size": 12,
+        "max_length": 24,
+    },
+    "generator": {"hidden_size": 8, "intermediate_size": 16, "num_heads": 1},
+    "mask_id": 4,
+    "unmaskable_ids": (0, 2, 3),
+}
+
+
+@pytest.fixture(autouse=True)
+def seeded():
+    keras.utils.set_random_seed(0)
+
+
+@pytest.fixture
+def sizes():
+    return {k: dict(v) if isinstance(v, dict) else v for k, v in SIZES.items()}
+
+
+@pytest.fixture
+def inputs():
+    return make_inputs()
+
+
+def make_inputs(batch=6, length=20, seed=0):
+    """Two-segment examples of different lengths, padded."""
+    rng = np.random.default_rng(seed)
+    token_ids = rng.integers(5, 50, (batch, length)).astype("int32")
+    lengths = rng.integers(length // 2, length + 1, batch)
+    lengths[0] = length
+    position = np.arange(length)[None, :]
+    padding_mask = (position < lengths[:, None]).astype("int32")
+    segment_ids = (position > lengths[:, None] // 2).astype("int32") * padding_mask
+    token_ids[:, 0] = 2
+    token_ids[np.arange(batch), lengths // 2] = 3
+    token_ids[np.arange(batch), lengths - 1] = 3
+    return {
+        "token_ids": token_ids * padding_mask,
+        "segment_ids": segment_ids,
+        "padding_mask": padding_mask,
+    }
+
+
+@pytest.fixture
+def tokenizer():
+    words = "the a cat dog sat ran on under mat rug quick slow ##s ##ly . ,".split()
+    letters = [chr(c) for c in range(97, 122)]
+    return WordPieceTokenizer(SPECIAL + words + letters)

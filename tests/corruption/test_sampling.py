@@ -1,0 +1,44 @@
+import keras
+import numpy as np
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from keras_corrupt.corruption import Masking, replace_tokens, sample_tokens
+
+
+def test_samples_follow_the_softmax():
+    rng = np.random.default_rng(0)
+    row = rng.normal(0, 2, 12)
+    logits = np.tile(row, (400, 100, 1)).astype("float32")
+    samples = np.array(sample_tokens(logits, keras.random.SeedGenerator(3)))
+    assert samples.shape == (400, 100) and samples.dtype == np.int32
+    expected = 40000 * np.exp(row) / np.exp(row).sum()
+    counts = np.bincount(samples.ravel(), minlength=12)
+    chi2 = ((counts - expected) ** 2 / expected).sum()
+    assert chi2 < 11 + 5 * np.sqrt(22)
+
+
+def test_samples_at_different_positions_are_independent():
+    logits = np.zeros((5000, 2, 4), "float32")
+    samples = np.array(sample_tokens(logits, keras.random.SeedGenerator(3)))
+    table = np.zeros((4, 4))
+    np.add.at(table, (samples[:, 0], samples[:, 1]), 1)
+    chi2 = ((table - 312.5) ** 2 / 312.5).sum()
+    assert chi2 < 15 + 5 * np.sqrt(30)
+
+
+@settings(max_examples=25, deadline=None)
+@given(st.integers(0, 10**6))
+def test_replacement_writes_weighted_slots_only(seed):
+    rng = np.random.default_rng(seed)
+    ids = rng.integers(0, 99, (4, 10)).astype("int32")
+    positions = np.stack([rng.permutation(10)[:5] for _ in range(4)]).astype("int32")
+    weights = rng.integers(0, 2, (4, 5)).astype("float32")
+    # a spare slot may repeat a position that is written
+    positions[:, 4] = np.where(weights[:, 4] == 0, positions[:, 0], positions[:, 4])
+    new = rng.integers(0, 99, (4, 5)).astype("int32")
+    expected = ids.copy()
+    for row, slot in zip(*np.nonzero(weights), strict=True):
+        expected[row, positions[row, slot]] = new[row, slot]
+    out = replace_tokens(ids, Masking(positions, weights), new)
+    assert np.array(out).tolist() == expected.tolist()
