@@ -53,7 +53,8 @@ class SelfAttention(keras.layers.Layer):
         Returns:
             `[batch, length, hidden]`.
         """
-        shape = (-1, x.shape[1], self.num_heads, self.head_size)
+        batch, length, _ = ops.shape(x)
+        shape = (batch, length, self.num_heads, self.head_size)
         query = ops.reshape(self.query(x), shape)  # [batch, length, heads, head]
         key = ops.reshape(self.key(x), shape)
         value = ops.reshape(self.value(x), shape)
@@ -62,7 +63,7 @@ class SelfAttention(keras.layers.Layer):
         else:  # the fused op has no dropout
             context = ops.dot_product_attention(query, key, value, bias, mask)
         return self.output_projection(
-            ops.reshape(context, (-1, x.shape[1], self.hidden_size))
+            ops.reshape(context, (batch, length, self.hidden_size))
         )
 
     def _attend_with_dropout(self, query, key, value, mask, bias):

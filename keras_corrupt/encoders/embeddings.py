@@ -74,7 +74,7 @@ class TextEmbeddings(keras.layers.Layer):
             self.norm.build((None, None, self.embedding_size))
 
     def call(self, token_ids, segment_ids, training=False):
-        length = token_ids.shape[1]
+        length = ops.shape(token_ids)[1]
         positions = ops.cast(
             self.position.embeddings[:length], self.compute_dtype
         )  # [length, embedding]

@@ -213,11 +213,11 @@ class TransformerEncoder(keras.Model):
     def embed(self, inputs, training=False):
         """Returns the first layer's input, `[batch, length, hidden_size]`."""
         length = inputs["token_ids"].shape[1]
-        if length is None or length > self.max_length:
+        if length is not None and length > self.max_length:
             raise ValueError(
                 f"The encoder has `max_length={self.max_length}` positions, but "
-                f"`token_ids` has length {length}. Cut the sequences (or pad them to "
-                "one length), or make an encoder with a larger `max_length`."
+                f"`token_ids` has length {length}. Cut the sequences, or make an "
+                "encoder with a larger `max_length`."
             )
         x = self.embeddings(
             inputs["token_ids"], inputs["segment_ids"], training=training

@@ -1,7 +1,7 @@
 import keras
 import numpy as np
 import pytest
-from conftest import make_inputs
+from tests.conftest import make_inputs
 from hypothesis import given, settings
 from hypothesis import strategies as st
 

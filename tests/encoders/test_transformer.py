@@ -2,7 +2,7 @@ import keras
 import keras_hub
 import numpy as np
 import pytest
-from conftest import SIZES, make_inputs
+from tests.conftest import SIZES, make_inputs
 from keras import ops
 
 from keras_corrupt.encoders import TransformerEncoder

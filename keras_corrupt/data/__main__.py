@@ -1,0 +1,127 @@
+"""`python -m keras_corrupt.data`: prepare a data set, or look into one."""
+
+import itertools
+from typing import Annotated, Literal
+
+import tyro
+
+from keras_corrupt.data.corpus import CorpusError
+from keras_corrupt.data.info import DatasetError, DatasetInfo, load_dataset_info
+from keras_corrupt.data.prepare import prepare_dataset
+from keras_corrupt.data.tokenizer import WordPieceTokenizer
+
+
+def prepare(
+    corpus: tuple[str, ...],
+    output: str,
+    vocabulary: str | None = None,
+    vocabulary_size: int = 30522,
+    lowercase: bool = True,
+    strip_accents: bool = True,
+    language_neutral: bool = False,
+    max_length: int = 128,
+    validation_fraction: float = 0.005,
+    shard_bytes: int = 100_000_000,
+    seed: int = 0,
+    workers: int | None = None,
+    on_bad_bytes: Literal["error", "skip"] = "error",
+    progress: bool = True,
+) -> None:
+    """Builds a directory of training examples from a corpus.
+
+    Args:
+        corpus: Files (.txt, .jsonl, each also .gz, .xz, .zst), globs, directories,
+            tfds:NAME[:SPLIT], or python-docs.
+        output: The directory to make.
+        vocabulary: A WordPiece vocab.txt; without it one is trained.
+        vocabulary_size: Tokens of the vocabulary to train.
+        lowercase: Lower-case text.
+        strip_accents: Remove accents.
+        language_neutral: Treat every script alike (NFKC, no CJK rule).
+        max_length: Tokens of the longest example.
+        validation_fraction: Share of the documents to hold out.
+        shard_bytes: Size of a training shard.
+        seed: Seed of all random choices.
+        workers: Processes; by default one for each available CPU.
+        on_bad_bytes: What to do about lines that are not UTF-8.
+        progress: Print a line of progress.
+    """
+    info = prepare_dataset(
+        corpus,
+        output,
+        vocabulary=vocabulary,
+        vocabulary_size=vocabulary_size,
+        lowercase=lowercase,
+        strip_accents=strip_accents,
+        language_neutral=language_neutral,
+        max_length=max_length,
+        validation_fraction=validation_fraction,
+        shard_bytes=shard_bytes,
+        seed=seed,
+        workers=workers,
+        on_bad_bytes=on_bad_bytes,
+        progress=progress,
+    )
+    print(_summary(info))
+
+
+def show(
+    directory: Annotated[str, tyro.conf.Positional],
+    examples: int = 3,
+    split: Literal["train", "validation"] = "train",
+) -> None:
+    """Prints what a prepared directory holds and its first examples, decoded.
+
+    Args:
+        directory: The output of prepare.
+        examples: How many to print.
+        split: Which split to print from.
+    """
+    import tensorflow as tf
+
+    info = load_dataset_info(directory)
+    info.check_shards()
+    tokenizer = WordPieceTokenizer.load(directory)
+    print(_summary(info))
+    paths = [str(info.directory / shard.file) for shard in info.split(split).shards]
+    records = tf.data.TFRecordDataset(paths).take(examples).as_numpy_iterator()
+    for number, record in enumerate(records):
+        features = tf.train.Example.FromString(record).features.feature
+        token_ids = features["token_ids"].int64_list.value
+        segment_ids = features["segment_ids"].int64_list.value
+        print(f"\nexample {number}: {len(token_ids)} tokens")
+        pairs = zip(segment_ids, token_ids, strict=True)
+        for segment, group in itertools.groupby(pairs, key=lambda pair: pair[0]):
+            ids = [token_id for _, token_id in group]
+            print(f"  segment {segment} ({len(ids)}): {tokenizer.decode(ids)}")
+
+
+def _summary(info: DatasetInfo) -> str:
+    lines = [
+        f"{info.directory}: examples of up to {info.max_length} tokens, vocabulary of "
+        f"{info.vocabulary_size:,}"
+    ]
+    for name in ("train", "validation"):
+        split = info.split(name)
+        lines.append(
+            f"  {name}: {split.documents:,} documents, {split.examples:,} examples, "
+            f"{split.tokens:,} tokens, {split.text_bytes / 1e6:,.1f} MB of text, "
+            f"{len(split.shards)} file(s)"
+        )
+    if info.skipped_lines:
+        lines.append(f"  {info.skipped_lines:,} lines skipped that were not UTF-8")
+    return "\n".join(lines)
+
+
+def main() -> None:
+    """Runs the command line."""
+    try:
+        tyro.extras.subcommand_cli_from_dict(
+            {"prepare": prepare, "show": show}, prog="python -m keras_corrupt.data"
+        )
+    except (CorpusError, DatasetError, ValueError) as error:
+        raise SystemExit(f"error: {error}") from error
+
+
+if __name__ == "__main__":
+    main()

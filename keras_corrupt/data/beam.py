@@ -1,0 +1,287 @@
+r"""Corpus to a directory of examples on many machines, with Apache Beam.
+
+The pipeline cuts the sources into the same chunks and builds the same examples as
+`prepare_dataset`; only their distribution over files differs. The paths of corpus and
+output must be the same on all machines (a shared or mounted file system). A vocabulary
+that is not given is trained where the pipeline is launched.
+
+    pip install keras-corrupt[beam]
+    python -m keras_corrupt.data.beam --corpus 'text/*.txt' --output examples \
+        --runner FlinkRunner --flink_master host:8081
+
+What the command line does not know is passed to Beam, which rejects what it does not
+know either.
+"""
+
+import argparse
+import os
+import zlib
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from keras_corrupt.data.chunks import (
+    Chunk,
+    EncodedChunk,
+    Totals,
+    encode_chunk,
+    read_chunks,
+)
+from keras_corrupt.data.corpus import Source
+from keras_corrupt.data.info import DatasetInfo, Shard, load_dataset_info
+from keras_corrupt.data.plan import (
+    Plan,
+    ShardWriter,
+    find_prepared,
+    finish_directory,
+    new_directory,
+)
+from keras_corrupt.data.tokenizer import WordPieceTokenizer
+
+try:
+    import apache_beam as beam
+except ImportError as error:
+    raise ImportError(
+        "keras_corrupt.data.beam needs Apache Beam: pip install keras-corrupt[beam]"
+    ) from error
+
+
+def prepare_dataset_with_beam(
+    plan: Plan,
+    output: str | os.PathLike,
+    *,
+    num_shards: int = 16,
+    beam_options: Sequence[str] = (),
+) -> DatasetInfo:
+    """Builds a directory of training examples with a Beam pipeline.
+
+    Args:
+        plan: Corpus and settings.
+        output: The directory; missing, empty, or made by an earlier call.
+        num_shards: Training files. A worker holds one in memory while it writes it.
+        beam_options: Beam's own flags, such as `["--runner=FlinkRunner"]`.
+
+    Returns:
+        The description of the directory, which is like that of `prepare_dataset`.
+
+    Raises:
+        CorpusError: If the corpus cannot be found.
+        DatasetError: If `output` holds something else.
+        ValueError: If an argument is out of range.
+    """
+    if num_shards < 1:
+        raise ValueError(f"num_shards={num_shards}: pass a positive number.")
+    output = Path(output)
+    sources = plan.sources()
+    tokenizer = plan.given_tokenizer()
+    settings = plan.settings(tokenizer) | {"num_shards": num_shards}
+    corpus = [source.identity() for source in sources]
+    if prepared := find_prepared(output, settings, corpus):
+        return prepared
+    options = beam.options.pipeline_options.PipelineOptions(list(beam_options))
+    with new_directory(output) as partial:
+        tokenizer = tokenizer or plan.train_tokenizer(sources)
+        tokenizer.save(partial)
+        with beam.Pipeline(options=options) as pipeline:
+            _build(pipeline, plan, sources, partial, num_shards, settings, corpus)
+    return load_dataset_info(output)
+
+
+def _build(
+    pipeline: beam.Pipeline,
+    plan: Plan,
+    sources: Sequence[Source],
+    directory: Path,
+    num_shards: int,
+    settings: dict,
+    corpus: list[dict],
+) -> None:
+    read = (
+        pipeline
+        | "sources" >> beam.Create(list(enumerate(sources)))
+        | "spread sources" >> beam.Reshuffle()
+        | "read" >> beam.FlatMap(_read).with_outputs("skipped", main="chunks")
+    )
+    encoded = (
+        read.chunks
+        | "spread chunks" >> beam.Reshuffle()
+        | "encode"
+        >> beam.ParDo(_Encode(directory, plan, num_shards)).with_outputs(
+            "totals", main="records"
+        )
+    )
+    totals = encoded.totals | "sum" >> beam.CombineGlobally(_SumTotals(directory))
+    skipped = read.skipped | "skipped" >> beam.CombineGlobally(sum)
+    shards = (
+        encoded.records
+        | "group" >> beam.GroupByKey()
+        | "write" >> beam.Map(_write_shard, directory)
+    )
+    _ = (
+        pipeline
+        | "once" >> beam.Create([directory])
+        | "finish"
+        >> beam.Map(
+            _finish,
+            settings,
+            corpus,
+            totals=beam.pvalue.AsSingleton(totals),
+            skipped_lines=beam.pvalue.AsSingleton(skipped),
+            shards=beam.pvalue.AsList(shards),
+        )
+    )
+
+
+def _read(numbered_source: tuple[int, Source]) -> Iterator:
+    number, source = numbered_source
+    yield from read_chunks(source, number)
+    yield beam.pvalue.TaggedOutput("skipped", source.skipped_lines)
+
+
+class _Encode(beam.DoFn):
+    def __init__(self, directory: Path, plan: Plan, num_shards: int):
+        self._directory = directory
+        self._plan = plan
+        self._num_shards = num_shards
+
+    def setup(self):
+        self._tokenizer = WordPieceTokenizer.load(self._directory)
+
+    def process(self, chunk: Chunk) -> Iterator:
+        encoded = encode_chunk(
+            chunk,
+            self._tokenizer,
+            max_length=self._plan.max_length,
+            validation_fraction=self._plan.validation_fraction,
+            seed=self._plan.seed,
+        )
+        totals = Totals(self._tokenizer.vocabulary_size)
+        totals.add(encoded)
+        yield beam.pvalue.TaggedOutput("totals", totals)
+        yield from self._keyed(chunk, encoded)
+
+    def _keyed(self, chunk: Chunk, encoded: EncodedChunk) -> Iterator:
+        place = chunk.source, chunk.index
+        shard = zlib.crc32(f"{place}".encode()) % self._num_shards
+        if encoded.train.records:
+            file = f"train-{shard:05d}.tfrecord"
+            yield ("train", file), (place, encoded.train.records)
+        if encoded.validation.records:
+            file = "validation.tfrecord"
+            yield ("validation", file), (place, encoded.validation.records)
+
+
+class _SumTotals(beam.CombineFn):
+    def __init__(self, directory: Path):
+        self._directory = directory
+
+    def create_accumulator(self) -> Totals:
+        return Totals(WordPieceTokenizer.load(self._directory).vocabulary_size)
+
+    def add_input(self, accumulator: Totals, element: Totals) -> Totals:
+        accumulator.merge(element)
+        return accumulator
+
+    def merge_accumulators(self, accumulators) -> Totals:
+        merged = self.create_accumulator()
+        for accumulator in accumulators:
+            merged.merge(accumulator)
+        return merged
+
+    def extract_output(self, accumulator: Totals) -> Totals:
+        return accumulator
+
+
+def _write_shard(keyed_chunks, directory: Path) -> tuple[str, Shard]:
+    (split, file), chunks = keyed_chunks
+    writer = ShardWriter(directory / file)
+    for _, records in sorted(chunks):
+        for record in records:
+            writer.write(record)
+    return split, writer.close()
+
+
+def _finish(
+    directory: Path,
+    settings: dict,
+    corpus: list[dict],
+    *,
+    totals: Totals,
+    skipped_lines: int,
+    shards: list[tuple[str, Shard]],
+) -> None:
+    by_split = {"train": [], "validation": []}
+    for split, shard in sorted(shards, key=lambda item: item[1].file):
+        by_split[split].append(shard)
+    finish_directory(
+        directory,
+        settings=settings,
+        corpus=corpus,
+        tokenizer=WordPieceTokenizer.load(directory),
+        totals=totals,
+        shards=by_split,
+        skipped_lines=skipped_lines,
+    )
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Runs the command line.
+
+    Args:
+        arguments: Flags; by default those of the process.
+    """
+    defaults = Plan(corpus=())
+    parser = argparse.ArgumentParser(
+        prog="python -m keras_corrupt.data.beam",
+        description="Prepares a data set with Apache Beam. Beam's own flags (--runner "
+        "and others) may follow.",
+        formatter_class=argparse.ArgumentDefaultsHelpFormatter,
+        allow_abbrev=False,
+    )
+    parser.add_argument("--corpus", nargs="+", required=True, help="see open_corpus")
+    parser.add_argument("--output", required=True, help="directory to make")
+    parser.add_argument("--num-shards", type=int, default=16, help="training files")
+    parser.add_argument("--vocabulary", help="a vocab.txt; without it one is trained")
+    for name in ("vocabulary_size", "max_length", "seed"):
+        flag, default = "--" + name.replace("_", "-"), getattr(defaults, name)
+        parser.add_argument(flag, type=int, default=default, help="as prepare_dataset")
+    for name in ("lowercase", "strip_accents", "language_neutral"):
+        parser.add_argument(
+            "--" + name.replace("_", "-"),
+            action=argparse.BooleanOptionalAction,
+            default=getattr(defaults, name),
+            help="as prepare_dataset",
+        )
+    parser.add_argument(
+        "--validation-fraction",
+        type=float,
+        default=defaults.validation_fraction,
+        help="share of the documents to hold out",
+    )
+    parser.add_argument(
+        "--on-bad-bytes",
+        choices=("error", "skip"),
+        default="error",
+        help="lines that are not UTF-8",
+    )
+    known, beam_options = parser.parse_known_args(arguments)
+    settings = vars(known)
+    output, num_shards = settings.pop("output"), settings.pop("num_shards")
+    _reject_unknown(parser, beam_options)
+    info = prepare_dataset_with_beam(
+        Plan(**settings), output, num_shards=num_shards, beam_options=beam_options
+    )
+    print(f"{output}: {info.train.examples:,} training examples")
+
+
+def _reject_unknown(parser: argparse.ArgumentParser, beam_options: list[str]) -> None:
+    # Beam only logs flags that it does not know.
+    options = beam.options.pipeline_options.PipelineOptions(beam_options)
+    parsed = options.get_all_options(retain_unknown_options=False)
+    for option in beam_options:
+        name = option.removeprefix("--").split("=")[0].removeprefix("no_")
+        if option.startswith("--") and name not in parsed:
+            parser.error(f"unknown flag {option}: neither ours nor Beam's")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,180 @@
+"""What a prepared directory says about itself: `dataset.json`."""
+
+import dataclasses
+import json
+import os
+from pathlib import Path
+
+import numpy as np
+
+INFO_FILE = "dataset.json"
+UNIGRAMS_FILE = "unigrams.npy"
+_FORMAT = "keras_corrupt examples"
+_FORMAT_VERSION = 1
+
+
+class DatasetError(ValueError):
+    """A prepared directory or record file that cannot be used, with the remedy."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Shard:
+    """One TFRecord file of a split.
+
+    Attributes:
+        file: Its name within the directory.
+        examples: Records in it.
+        bytes: Its size.
+    """
+
+    file: str
+    examples: int
+    bytes: int
+
+
+@dataclasses.dataclass(frozen=True)
+class Split:
+    """The training or the validation part.
+
+    Attributes:
+        documents: Documents of text.
+        examples: Examples, which is records.
+        tokens: Tokens of text, special tokens not counted.
+        text_bytes: Text in UTF-8 bytes.
+        shards: The files, in order.
+    """
+
+    documents: int
+    examples: int
+    tokens: int
+    text_bytes: int
+    shards: tuple[Shard, ...]
+
+
+@dataclasses.dataclass(frozen=True)
+class DatasetInfo:
+    """A prepared data set.
+
+    Attributes:
+        directory: Where it is.
+        settings: The arguments it was built with, those that change the result.
+        corpus: Name, size and modification time of each source.
+        max_length: Tokens of the longest example allowed.
+        vocabulary_size: Tokens of the vocabulary; every token id is below.
+        tokenizer_fingerprint: `WordPieceTokenizer.fingerprint` of the tokenizer.
+        skipped_lines: Lines left out because they were not UTF-8.
+        train: The training split.
+        validation: The held-out documents.
+    """
+
+    directory: Path
+    settings: dict
+    corpus: list[dict]
+    max_length: int
+    vocabulary_size: int
+    tokenizer_fingerprint: str
+    skipped_lines: int
+    train: Split
+    validation: Split
+
+    def split(self, name: str) -> Split:
+        """Returns a split by name.
+
+        Args:
+            name: `"train"` or `"validation"`.
+
+        Returns:
+            The split.
+
+        Raises:
+            ValueError: If there is no such split.
+        """
+        if name not in ("train", "validation"):
+            raise ValueError(f"split={name!r}: the splits are 'train', 'validation'.")
+        return getattr(self, name)
+
+    def unigrams(self) -> np.ndarray:
+        """Counts of each token in the training text.
+
+        Returns:
+            An int64 array [vocabulary]; special tokens added by packing count 0.
+        """
+        return np.load(self.directory / UNIGRAMS_FILE, allow_pickle=False)
+
+    def check_shards(self) -> None:
+        """Checks that every shard is there in the size it was written.
+
+        Raises:
+            DatasetError: If one is missing, cut short or changed.
+        """
+        for shard in (*self.train.shards, *self.validation.shards):
+            path = self.directory / shard.file
+            if not path.is_file():
+                raise DatasetError(
+                    f"{path}: the shard is missing. Copy the directory again or "
+                    "prepare it again."
+                )
+            if path.stat().st_size != shard.bytes:
+                raise DatasetError(
+                    f"{path}: has {path.stat().st_size} bytes, but {INFO_FILE} "
+                    f"records {shard.bytes}; the copy was cut short or the file "
+                    "changed. Copy the directory again or prepare it again."
+                )
+
+
+def save_dataset_info(info: DatasetInfo) -> None:
+    """Writes `dataset.json`, in one atomic step.
+
+    Args:
+        info: Its content; goes into `info.directory`.
+    """
+    content = dataclasses.asdict(info)
+    del content["directory"]
+    content = {"format": _FORMAT, "format_version": _FORMAT_VERSION, **content}
+    partial = info.directory / (INFO_FILE + ".partial")
+    partial.write_text(json.dumps(content, indent=1) + "\n", encoding="utf-8")
+    os.replace(partial, info.directory / INFO_FILE)
+
+
+def load_dataset_info(directory: str | os.PathLike) -> DatasetInfo:
+    """Reads the description of a prepared directory.
+
+    Args:
+        directory: The `output` of `prepare_dataset`.
+
+    Returns:
+        The description. The shards are not looked at: see `check_shards`.
+
+    Raises:
+        DatasetError: If the directory is not a complete prepared data set.
+    """
+    directory = Path(directory)
+    path = directory / INFO_FILE
+    if not path.is_file():
+        raise DatasetError(
+            f"{directory}: holds no {INFO_FILE}, so it is no prepared data set, or one "
+            "that was not finished. Prepare it with `python -m keras_corrupt.data "
+            f"prepare --corpus ... --output {directory}`."
+        )
+    try:
+        content = json.loads(path.read_text(encoding="utf-8"))
+        if content.pop("format") != _FORMAT:
+            raise ValueError("another format")
+        version = content.pop("format_version")
+        if version != _FORMAT_VERSION:
+            raise ValueError(f"format version {version}, not {_FORMAT_VERSION}")
+        splits = {name: _split(content.pop(name)) for name in ("train", "validation")}
+        return DatasetInfo(directory=directory, **splits, **content)
+    except (AttributeError, KeyError, RecursionError, TypeError, ValueError) as error:
+        raise DatasetError(
+            f"{path}: not a {INFO_FILE} that this version reads ({error!r}). Prepare "
+            "the data set again."
+        ) from error
+
+
+def _split(content: dict) -> Split:
+    shards = tuple(Shard(**shard) for shard in content.pop("shards"))
+    for shard in shards:
+        if os.path.basename(shard.file) != shard.file:
+            raise ValueError(f"shard {shard.file!r} is outside the directory")
+    return Split(shards=shards, **content)

@@ -1,0 +1,195 @@
+"""Batches for training and evaluation, through tf.data."""
+
+import os
+from pathlib import Path
+from typing import NamedTuple
+
+import tensorflow as tf
+
+from keras_corrupt.data.info import INFO_FILE, DatasetError, load_dataset_info
+from keras_corrupt.data.records import (
+    EXAMPLES,
+    RecordFormat,
+    check_records,
+    find_records,
+    parse,
+)
+
+
+class _Files(NamedTuple):
+    paths: list[str]
+    format: RecordFormat
+    examples: int
+    max_length: int
+
+
+def make_dataset(
+    data: str | os.PathLike,
+    split: str = "train",
+    *,
+    batch_size: int,
+    max_length: int | None = None,
+    vocabulary_size: int | None = None,
+    seed: int = 0,
+    start_step: int = 0,
+    num_hosts: int = 1,
+    host: int = 0,
+    shuffle_buffer: int = 100_000,
+    drop_remainder: bool | None = None,
+) -> tf.data.Dataset:
+    """Streams batches of examples.
+
+    The training split is endless: each epoch visits the shards in a new order and
+    shuffles within a buffer, both by `(seed, epoch)`, and a batch may join the end of
+    one epoch to the start of the next. Batch k is a function of the arguments, so a run
+    that starts at `start_step=k` sees what an uninterrupted run sees from step k on.
+    Epochs before it are skipped by arithmetic, and within an epoch records are skipped
+    before they are parsed.
+
+    The validation split is one pass in order.
+
+    Args:
+        data: A directory made by `prepare_dataset`, or a glob, file or directory of
+            Model Garden BERT pretraining records (which have no splits: `split` then
+            only tells whether to shuffle and repeat).
+        split: `"train"` or `"validation"`.
+        batch_size: Examples of a global batch, all hosts together.
+        max_length: Width of the batches; by default the length the data was made for.
+        vocabulary_size: Tokens that the model knows, to check the data against.
+        seed: Seed of the order.
+        start_step: Global batches to skip.
+        num_hosts: Processes that train together. Each reads the share `host` of every
+            global batch; the batch is the same whatever their number.
+        host: This process's number, from 0.
+        shuffle_buffer: Examples to shuffle among, held in memory.
+        drop_remainder: Whether to drop a last batch that is not full. By default the
+            training split has none and the validation split keeps it.
+
+    Returns:
+        A dataset of dicts of int32 tensors [batch_size / num_hosts, max_length]
+        `token_ids`, `segment_ids`, `padding_mask`; Model Garden's records also give
+        `masked_positions` and `masked_weights` [batch_size / num_hosts, masked].
+
+    Raises:
+        DatasetError: If the data is missing, incomplete, damaged, or does not fit
+            `max_length` or `vocabulary_size`.
+        ValueError: If an argument is out of range.
+    """
+    _check_arguments(split, batch_size, start_step, num_hosts, host, shuffle_buffer)
+    files = _find_files(data, split, max_length, vocabulary_size)
+    start = start_step * batch_size
+    if split == "train":
+        records = _shuffled_epochs(files, seed, shuffle_buffer, start)
+    else:
+        records = tf.data.TFRecordDataset(files.paths).skip(start)
+    if drop_remainder is None:
+        drop_remainder = split == "train"
+    # Consecutive records go to different hosts, so that their batches together are the
+    # batch that one host would see.
+    records = records.shard(num_hosts, host)
+    batches = records.batch(batch_size // num_hosts, drop_remainder=drop_remainder)
+
+    def parse_batch(serialized):
+        batch = parse(serialized, files.format, files.max_length)
+        if files.format.name != EXAMPLES and vocabulary_size:
+            # Only the first records of such files were looked at.
+            with tf.control_dependencies(
+                [_assert_in_vocabulary(batch["token_ids"], vocabulary_size)]
+            ):
+                batch["token_ids"] = tf.identity(batch["token_ids"])
+        return batch
+
+    batches = batches.map(
+        parse_batch, num_parallel_calls=tf.data.AUTOTUNE, deterministic=True
+    )
+    return batches.prefetch(tf.data.AUTOTUNE)
+
+
+def _check_arguments(split, batch_size, start_step, num_hosts, host, shuffle_buffer):
+    if split not in ("train", "validation"):
+        raise ValueError(f"split={split!r}: the splits are 'train', 'validation'.")
+    if batch_size < 1 or start_step < 0 or shuffle_buffer < 1:
+        raise ValueError(
+            f"batch_size={batch_size}, start_step={start_step}, "
+            f"shuffle_buffer={shuffle_buffer}: pass at least 1, 0 and 1."
+        )
+    if not 0 <= host < num_hosts:
+        raise ValueError(
+            f"host={host}, num_hosts={num_hosts}: hosts are numbered from 0 to "
+            "num_hosts - 1."
+        )
+    if batch_size % num_hosts:
+        raise ValueError(
+            f"batch_size={batch_size} does not divide by num_hosts={num_hosts}. "
+            f"Choose a multiple of {num_hosts}."
+        )
+
+
+def _find_files(data, split, max_length, vocabulary_size) -> _Files:
+    if (Path(data) / INFO_FILE).exists():
+        return _prepared_files(data, split, max_length, vocabulary_size)
+    if os.path.isdir(data) and not any("tfrecord" in name for name in os.listdir(data)):
+        load_dataset_info(data)  # Raises, with the remedy.
+    checked = check_records(
+        find_records(data), max_length=max_length, vocabulary_size=vocabulary_size
+    )
+    if checked.format.name == EXAMPLES:
+        raise DatasetError(
+            f"{data}: the records are of a prepared data set but there is no "
+            f"{INFO_FILE} beside them. Pass the directory that prepare_dataset made."
+        )
+    length = max_length or checked.format.length
+    return _Files(checked.paths, checked.format, sum(checked.examples), length)
+
+
+def _prepared_files(data, split, max_length, vocabulary_size) -> _Files:
+    info = load_dataset_info(data)
+    info.check_shards()
+    if max_length and max_length < info.max_length:
+        raise DatasetError(
+            f"{data}: its examples have up to {info.max_length} tokens, more than "
+            f"max_length={max_length}. Prepare the corpus again with "
+            f"max_length={max_length}."
+        )
+    if vocabulary_size and vocabulary_size < info.vocabulary_size:
+        raise DatasetError(
+            f"{data}: its vocabulary has {info.vocabulary_size} tokens, more than the "
+            f"model's vocabulary_size={vocabulary_size}. Give the model the data's."
+        )
+    files = info.split(split)
+    paths = [str(info.directory / shard.file) for shard in files.shards]
+    length = max_length or info.max_length
+    return _Files(paths, RecordFormat(EXAMPLES), files.examples, length)
+
+
+def _shuffled_epochs(
+    files: _Files, seed: int, shuffle_buffer: int, start: int
+) -> tf.data.Dataset:
+    paths = tf.constant(files.paths)
+
+    def epoch_records(epoch):
+        # The order must not depend on a seed set for the whole program, and shuffle
+        # takes no computed seed beside one; this clears it for this function only.
+        tf.compat.v1.set_random_seed(None)
+        key = tf.stack([tf.constant(seed, tf.int64), epoch])
+        order = tf.random.experimental.stateless_shuffle(paths, seed=key)
+        shuffle_seed = tf.random.stateless_uniform(
+            [], seed=key, minval=1, maxval=tf.int64.max, dtype=tf.int64
+        )
+        records = tf.data.TFRecordDataset(order)
+        return records.shuffle(shuffle_buffer, shuffle_seed)
+
+    epoch, offset = divmod(start, files.examples)
+    epochs = tf.data.Dataset.range(epoch, tf.int64.max)
+    return epochs.flat_map(epoch_records).skip(offset)
+
+
+def _assert_in_vocabulary(token_ids, vocabulary_size):
+    return tf.debugging.assert_less(
+        token_ids,
+        vocabulary_size,
+        message=(
+            f"a record holds a token id outside vocabulary_size={vocabulary_size}. "
+            "Use the vocabulary that the records were made with."
+        ),
+    )

@@ -1,0 +1,327 @@
+"""What a data set is to be made of, and the directory that it becomes.
+
+Shared by `prepare_dataset` (one machine) and the Beam pipeline (many).
+"""
+
+import contextlib
+import dataclasses
+import errno
+import fcntl
+import os
+import shutil
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+import numpy as np
+
+from keras_corrupt.data.chunks import Totals
+from keras_corrupt.data.corpus import Source, open_corpus
+from keras_corrupt.data.examples import MIN_LENGTH
+from keras_corrupt.data.info import (
+    INFO_FILE,
+    UNIGRAMS_FILE,
+    DatasetError,
+    DatasetInfo,
+    Shard,
+    Split,
+    load_dataset_info,
+    save_dataset_info,
+)
+from keras_corrupt.data.tokenizer import WordPieceTokenizer
+
+
+@dataclasses.dataclass(frozen=True)
+class Plan:
+    """The settings of a data set; `prepare_dataset` describes each.
+
+    Attributes:
+        corpus: See `prepare_dataset`, as all others.
+        vocabulary: Path of a vocabulary, or None to train one.
+        vocabulary_size: Tokens of a trained vocabulary.
+        lowercase: Normalisation flag.
+        strip_accents: Normalisation flag.
+        language_neutral: Normalisation flag.
+        max_length: Tokens of the longest example.
+        validation_fraction: Share of documents held out.
+        seed: Seed of all random choices.
+        on_bad_bytes: `"error"` or `"skip"`.
+    """
+
+    corpus: str | Sequence[str]
+    vocabulary: str | os.PathLike | None = None
+    vocabulary_size: int = 30522
+    lowercase: bool = True
+    strip_accents: bool = True
+    language_neutral: bool = False
+    max_length: int = 128
+    validation_fraction: float = 0.005
+    seed: int = 0
+    on_bad_bytes: str = "error"
+
+    def __post_init__(self):
+        if self.max_length < MIN_LENGTH:
+            raise ValueError(
+                f"max_length={self.max_length}: the least is {MIN_LENGTH}."
+            )
+        if not 0 < self.validation_fraction < 1:
+            raise ValueError(
+                f"validation_fraction={self.validation_fraction}: pass a share "
+                "between 0 and 1, such as 0.005."
+            )
+
+    def sources(self) -> list[Source]:
+        """Opens the corpus."""
+        return open_corpus(self.corpus, self.on_bad_bytes)
+
+    def given_tokenizer(self) -> WordPieceTokenizer | None:
+        """Loads the vocabulary that the user gave, if one was given."""
+        if self.vocabulary is None:
+            return None
+        return WordPieceTokenizer.from_vocabulary_file(self.vocabulary, **self._flags)
+
+    def train_tokenizer(self, sources: Sequence[Source]) -> WordPieceTokenizer:
+        """Trains a vocabulary on the corpus.
+
+        Args:
+            sources: The corpus; read once.
+
+        Returns:
+            The tokenizer.
+        """
+        lines = (line for source in sources for _, line in source.lines())
+        return WordPieceTokenizer.train(lines, self.vocabulary_size, **self._flags)
+
+    def settings(self, tokenizer: WordPieceTokenizer | None) -> dict:
+        """Lists what the result depends on, besides the corpus.
+
+        Args:
+            tokenizer: That of `given_tokenizer`.
+
+        Returns:
+            Setting names and values, as JSON holds them.
+        """
+        return {
+            "vocabulary": tokenizer and tokenizer.fingerprint,
+            "vocabulary_size": None if tokenizer else self.vocabulary_size,
+            **self._flags,
+            "max_length": self.max_length,
+            "validation_fraction": self.validation_fraction,
+            "seed": self.seed,
+            "on_bad_bytes": self.on_bad_bytes,
+        }
+
+    @property
+    def _flags(self) -> dict[str, bool]:
+        return {
+            "lowercase": self.lowercase,
+            "strip_accents": self.strip_accents,
+            "language_neutral": self.language_neutral,
+        }
+
+
+def find_prepared(
+    output: Path, settings: dict, corpus: list[dict]
+) -> DatasetInfo | None:
+    """Looks whether a directory already is the data set that is asked for.
+
+    Args:
+        output: The directory.
+        settings: Asked settings.
+        corpus: Asked sources, by `Source.identity`.
+
+    Returns:
+        Its description, or None if the directory is missing or empty.
+
+    Raises:
+        DatasetError: If it holds something else.
+    """
+    if not output.exists() or (output.is_dir() and not any(output.iterdir())):
+        return None
+    if not (output / INFO_FILE).exists():
+        raise DatasetError(
+            f"output={str(output)!r} exists and is no prepared data set. Choose "
+            "another directory; this one is left alone."
+        )
+    info = load_dataset_info(output)
+    differences = [
+        f"{name}: was {info.settings.get(name)!r}, asked {settings.get(name)!r}"
+        for name in sorted({*info.settings, *settings})
+        if info.settings.get(name) != settings.get(name)
+    ]
+    was = {source["name"]: source for source in info.corpus}
+    asked = {source["name"]: source for source in corpus}
+    for name in [*was, *(name for name in asked if name not in was)]:
+        if was.get(name) != asked.get(name):
+            kind = "changed" if name in was and name in asked else None
+            kind = kind or ("no longer asked" if name in was else "was not there")
+            differences.append(f"corpus: {name}: {kind}")
+    if not differences and list(was) != list(asked):
+        differences.append("corpus: another order")
+    if differences:
+        raise DatasetError(
+            f"output={str(output)!r} was prepared otherwise:\n  "
+            + "\n  ".join(differences)
+            + "\nChoose another output directory, or delete this one to prepare it "
+            "again."
+        )
+    info.check_shards()
+    return info
+
+
+@contextlib.contextmanager
+def new_directory(output: Path) -> Iterator[Path]:
+    """Makes a directory that appears complete or not at all.
+
+    Its content is written to a hidden sibling, renamed at the end and removed on error.
+    What a killed run left there is removed by the next.
+
+    Args:
+        output: The directory; missing or empty.
+
+    Yields:
+        The sibling to write to.
+
+    Raises:
+        DatasetError: If another process is writing the same directory, or the disk is
+            full.
+    """
+    partial = output.absolute().with_name(f".{output.name}.partial")
+    partial.mkdir(parents=True, exist_ok=True)
+    lock = os.open(partial, os.O_RDONLY)
+    try:
+        # The lock ends with the process, even a killed one.
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError as error:
+            raise DatasetError(
+                f"output={str(output)!r} is being prepared by another process. Wait "
+                "for it, or choose another output."
+            ) from error
+        try:
+            for leftover in partial.iterdir():
+                leftover.unlink()
+            yield partial
+            os.replace(partial, output)
+        except OSError as error:
+            shutil.rmtree(partial, ignore_errors=True)
+            if error.errno not in (errno.ENOSPC, errno.EDQUOT):
+                raise
+            raise DatasetError(
+                f"output={str(output)!r}: the disk is full ({error}). Free space or "
+                "choose another disk; nothing was left behind."
+            ) from error
+        except BaseException:
+            shutil.rmtree(partial, ignore_errors=True)
+            raise
+    finally:
+        os.close(lock)
+
+
+class ShardWriter:
+    """Writes one TFRecord file.
+
+    Args:
+        path: The file.
+    """
+
+    def __init__(self, path: Path):
+        import tensorflow as tf
+
+        self.path = path
+        self.bytes = self.examples = 0
+        self._tf_error = tf.errors.OpError
+        self._writer = tf.io.TFRecordWriter(str(path))
+
+    def write(self, record: bytes) -> None:
+        """Appends a record.
+
+        Args:
+            record: A serialised example.
+
+        Raises:
+            OSError: If the disk is full.
+        """
+        with self._os_errors():
+            self._writer.write(record)
+        self.examples += 1
+        # A record's frame: length and two checksums.
+        self.bytes += len(record) + 16
+
+    def close(self) -> Shard:
+        """Completes the file.
+
+        Returns:
+            Its description.
+
+        Raises:
+            OSError: If the disk is full.
+        """
+        with self._os_errors():
+            self._writer.close()
+        if self.path.stat().st_size != self.bytes:
+            raise OSError(errno.ENOSPC, f"{self.path} was not written whole")
+        return Shard(self.path.name, self.examples, self.bytes)
+
+    @contextlib.contextmanager
+    def _os_errors(self):
+        # TensorFlow reports a full disk as an error class of its own.
+        try:
+            yield
+        except self._tf_error as error:
+            raise OSError(errno.ENOSPC, error.message) from error
+
+
+def finish_directory(
+    directory: Path,
+    *,
+    settings: dict,
+    corpus: list[dict],
+    tokenizer: WordPieceTokenizer,
+    totals: Totals,
+    shards: dict[str, list[Shard]],
+    skipped_lines: int,
+) -> None:
+    """Writes the token counts and, last, `dataset.json`.
+
+    Args:
+        directory: Holds the shards and the tokenizer.
+        settings: By `Plan.settings`.
+        corpus: The sources, by `Source.identity`.
+        tokenizer: The tokenizer used.
+        totals: Counts over all chunks.
+        shards: Files of each split.
+        skipped_lines: Lines that were left out.
+
+    Raises:
+        DatasetError: If a split has no example.
+    """
+    documents = {name: counts["documents"] for name, counts in totals.counts.items()}
+    if not any(documents.values()):
+        raise DatasetError("the corpus is empty: no source has a line of text.")
+    for name in ("train", "validation"):
+        if not shards[name]:
+            share = settings["validation_fraction"]
+            raise DatasetError(
+                f"of {sum(documents.values())} documents none with text fell into "
+                f"the {name} split at validation_fraction={share}. Set a "
+                f"{'smaller' if name == 'train' else 'larger'} fraction, another "
+                "seed, or use a corpus of more documents (.txt: separated by blank "
+                "lines)."
+            )
+    np.save(directory / UNIGRAMS_FILE, totals.unigrams, allow_pickle=False)
+    splits = {
+        name: Split(**counts, shards=tuple(shards[name]))
+        for name, counts in totals.counts.items()
+    }
+    save_dataset_info(
+        DatasetInfo(
+            directory=directory,
+            settings=settings,
+            corpus=corpus,
+            max_length=settings["max_length"],
+            vocabulary_size=tokenizer.vocabulary_size,
+            tokenizer_fingerprint=tokenizer.fingerprint,
+            skipped_lines=skipped_lines,
+            **splits,
+        )
+    )

@@ -1,0 +1,277 @@
+"""Corpus to a directory of examples, on one machine with several processes."""
+
+import concurrent.futures
+import multiprocessing
+import os
+import sys
+import threading
+import time
+from collections import deque
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+
+from keras_corrupt.data.chunks import (
+    Chunk,
+    EncodedChunk,
+    Totals,
+    encode_chunk,
+    read_chunks,
+)
+from keras_corrupt.data.corpus import Source
+from keras_corrupt.data.info import DatasetError, DatasetInfo, Shard, load_dataset_info
+from keras_corrupt.data.plan import (
+    Plan,
+    ShardWriter,
+    find_prepared,
+    finish_directory,
+    new_directory,
+)
+from keras_corrupt.data.tokenizer import WordPieceTokenizer
+
+# Below this much stored text, starting processes costs more than it saves.
+_ONE_PROCESS_BYTES = 4_000_000
+
+
+def prepare_dataset(
+    corpus: str | Sequence[str],
+    output: str | os.PathLike,
+    *,
+    vocabulary: str | os.PathLike | None = None,
+    vocabulary_size: int = 30522,
+    lowercase: bool = True,
+    strip_accents: bool = True,
+    language_neutral: bool = False,
+    max_length: int = 128,
+    validation_fraction: float = 0.005,
+    shard_bytes: int = 100_000_000,
+    seed: int = 0,
+    workers: int | None = None,
+    on_bad_bytes: str = "error",
+    progress: bool = True,
+) -> DatasetInfo:
+    """Builds a directory of training examples from a corpus, once.
+
+    The directory gets `vocab.txt` and `tokenizer.json`, TFRecord files
+    `train-00000.tfrecord` and so on, `validation.tfrecord` with held-out documents,
+    `unigrams.npy` with the token counts of the training text, and `dataset.json`. It
+    appears when it is complete. Called again with the same arguments the function
+    returns at once. The result does not depend on the number of workers.
+
+    A script that calls this with several workers needs the usual
+    `if __name__ == "__main__":` around its code. Each worker imports the script, so
+    what the script imports at its top (TensorFlow, Keras) costs memory and time once
+    per worker; `python -m keras_corrupt.data prepare` does without.
+
+    Args:
+        corpus: What to read; see `open_corpus`.
+        output: The directory; missing, empty, or made by an earlier call.
+        vocabulary: Path of a WordPiece `vocab.txt`. Without it one is trained.
+        vocabulary_size: Tokens of the vocabulary to train.
+        lowercase: Whether to lower-case text.
+        strip_accents: Whether to remove accents.
+        language_neutral: Whether to treat every script alike; see
+            `WordPieceTokenizer`.
+        max_length: Tokens of the longest example, special tokens included.
+        validation_fraction: Share of the documents to hold out.
+        shard_bytes: Size of a training shard, passed by one record at most.
+        seed: Seed of the held-out choice and of the example builder.
+        workers: Processes; by default one for each available CPU.
+        on_bad_bytes: `"error"`, or `"skip"` to leave out lines that are not UTF-8.
+        progress: Whether to print a line of progress.
+
+    Returns:
+        The description of the directory.
+
+    Raises:
+        CorpusError: If the corpus cannot be read.
+        DatasetError: If `output` holds something else, a split would be empty, or the
+            disk is full.
+        ValueError: If an argument is out of range or the vocabulary is unusable.
+    """
+    plan = Plan(
+        corpus=corpus,
+        vocabulary=vocabulary,
+        vocabulary_size=vocabulary_size,
+        lowercase=lowercase,
+        strip_accents=strip_accents,
+        language_neutral=language_neutral,
+        max_length=max_length,
+        validation_fraction=validation_fraction,
+        seed=seed,
+        on_bad_bytes=on_bad_bytes,
+    )
+    if shard_bytes < 1 or (workers is not None and workers < 1):
+        raise ValueError(
+            f"shard_bytes={shard_bytes}, workers={workers}: pass positive numbers."
+        )
+    output = Path(output)
+    sources = plan.sources()
+    tokenizer = plan.given_tokenizer()
+    settings = plan.settings(tokenizer) | {"shard_bytes": shard_bytes}
+    identities = [source.identity() for source in sources]
+    if prepared := find_prepared(output, settings, identities):
+        return prepared
+    with new_directory(output) as partial:
+        report = _Progress(progress)
+        if tokenizer is None:
+            report.say(f"training a vocabulary of {vocabulary_size} tokens")
+            tokenizer = plan.train_tokenizer(sources)
+        tokenizer.save(partial)
+        totals = Totals(tokenizer.vocabulary_size)
+        shards = _Shards(partial, shard_bytes)
+        options = {
+            "max_length": max_length,
+            "validation_fraction": validation_fraction,
+            "seed": seed,
+        }
+        workers = workers or _default_workers(sources)
+        report.start()
+        for encoded in _encode(_chunks(sources), partial, options, workers):
+            totals.add(encoded)
+            shards.add(encoded)
+            report.update(totals)
+        finish_directory(
+            partial,
+            settings=settings,
+            corpus=identities,
+            tokenizer=tokenizer,
+            totals=totals,
+            shards=shards.close(),
+            skipped_lines=sum(source.skipped_lines for source in sources),
+        )
+        report.update(totals, last=True)
+    return load_dataset_info(output)
+
+
+class _Shards:
+    """Distributes records to the files of both splits, in order."""
+
+    def __init__(self, directory: Path, shard_bytes: int):
+        self._directory = directory
+        self._shard_bytes = shard_bytes
+        self._open: dict[str, ShardWriter] = {}
+        self._closed: dict[str, list[Shard]] = {"train": [], "validation": []}
+
+    def add(self, encoded: EncodedChunk) -> None:
+        for record in encoded.validation.records:
+            self._writer("validation", "validation.tfrecord").write(record)
+        for record in encoded.train.records:
+            number = len(self._closed["train"])
+            writer = self._writer("train", f"train-{number:05d}.tfrecord")
+            writer.write(record)
+            if writer.bytes >= self._shard_bytes:
+                self._closed["train"].append(self._open.pop("train").close())
+
+    def close(self) -> dict[str, list[Shard]]:
+        for split, writer in self._open.items():
+            self._closed[split].append(writer.close())
+        return self._closed
+
+    def _writer(self, split: str, name: str) -> ShardWriter:
+        if split not in self._open:
+            self._open[split] = ShardWriter(self._directory / name)
+        return self._open[split]
+
+
+class _Progress:
+    """One line on standard error, rewritten on a terminal."""
+
+    def __init__(self, enabled: bool):
+        self._enabled = enabled
+        self._terminal = sys.stderr.isatty()
+        self.start()
+
+    def say(self, text: str) -> None:
+        if self._enabled:
+            print(text, file=sys.stderr, flush=True)
+
+    def start(self) -> None:
+        self._start = self._shown = time.monotonic()
+
+    def update(self, totals: Totals, last: bool = False) -> None:
+        now = time.monotonic()
+        interval = 0.2 if self._terminal else 30
+        if not self._enabled or (now - self._shown < interval and not last):
+            return
+        self._shown = now
+        splits = totals.counts.values()
+        megabytes = sum(counts["text_bytes"] for counts in splits) / 1e6
+        examples = sum(counts["examples"] for counts in splits)
+        speed = megabytes / max(now - self._start, 1e-9)
+        print(
+            f"{megabytes:,.1f} MB of text, {examples:,} examples, {speed:.1f} MB/s",
+            end="\r" if self._terminal and not last else "\n",
+            file=sys.stderr,
+            flush=True,
+        )
+
+
+def _default_workers(sources: Sequence[Source]) -> int:
+    size = sum(source.size for source in sources)
+    # TFDS does not tell its size before it is read.
+    known = all(source.size for source in sources)
+    if known and size < _ONE_PROCESS_BYTES:
+        return 1
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
+def _chunks(sources: Sequence[Source]) -> Iterator[Chunk]:
+    for number, source in enumerate(sources):
+        yield from read_chunks(source, number)
+
+
+def _encode(
+    chunks: Iterable[Chunk], directory: Path, options: dict, workers: int
+) -> Iterator[EncodedChunk]:
+    """Encodes chunks in processes, in order; few are in memory at a time."""
+    if workers == 1:
+        tokenizer = WordPieceTokenizer.load(directory)
+        for chunk in chunks:
+            yield encode_chunk(chunk, tokenizer, **options)
+        return
+    pool = concurrent.futures.ProcessPoolExecutor(
+        workers,
+        multiprocessing.get_context("spawn"),
+        initializer=_start_worker,
+        initargs=(directory, options),
+    )
+    pending: deque[concurrent.futures.Future] = deque()
+    try:
+        for chunk in chunks:
+            pending.append(pool.submit(_encode_in_worker, chunk))
+            if len(pending) > 2 * workers:
+                yield pending.popleft().result()
+        while pending:
+            yield pending.popleft().result()
+    except concurrent.futures.process.BrokenProcessPool as error:
+        raise DatasetError(
+            "a worker process ended unexpectedly. If this is a script, put its code "
+            'under `if __name__ == "__main__":`; if the machine ran out of memory, '
+            "pass fewer workers (workers=1 starts none)."
+        ) from error
+    finally:
+        pool.shutdown(cancel_futures=True)
+
+
+_worker: tuple[WordPieceTokenizer, dict]
+
+
+def _start_worker(directory: Path, options: dict) -> None:
+    global _worker
+    # The processes are the parallelism; threads in each would compete.
+    os.environ["TOKENIZERS_PARALLELISM"] = "false"
+    _worker = WordPieceTokenizer.load(directory), options
+    threading.Thread(target=_end_with_parent, daemon=True).start()
+
+
+def _end_with_parent() -> None:
+    # A killed parent cannot stop its workers.
+    multiprocessing.parent_process().join()
+    os._exit(1)
+
+
+def _encode_in_worker(chunk: Chunk) -> EncodedChunk:
+    tokenizer, options = _worker
+    return encode_chunk(chunk, tokenizer, **options)

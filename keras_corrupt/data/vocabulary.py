@@ -1,0 +1,108 @@
+"""Training of a WordPiece vocabulary, reproducibly and in bounded memory."""
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+
+# More characters than any one alphabet has; rarer ones become the unknown token.
+_ALPHABET_SIZE = 1000
+
+
+def train_vocabulary(
+    lines: Iterable[str],
+    *,
+    normalizer,
+    vocabulary_size: int,
+    special_tokens: Sequence[str],
+    unknown_token: str,
+    max_bytes: int,
+) -> list[str]:
+    """Learns the pieces of the words of a text; the same text gives the same pieces.
+
+    Args:
+        lines: The text; read once.
+        normalizer: A normaliser of the `tokenizers` library.
+        vocabulary_size: Tokens wanted. A small text gives fewer.
+        special_tokens: First tokens of the vocabulary.
+        unknown_token: That among them which stands for unknown words.
+        max_bytes: UTF-8 bytes of text to hold and train on.
+
+    Returns:
+        The tokens in the order of their ids.
+
+    Raises:
+        ValueError: If there is no text, or no room for its letters.
+    """
+    import tokenizers
+
+    sample = [normalizer.normalize_str(line) for line in even_sample(lines, max_bytes)]
+    # The library breaks ties between equally frequent pairs by token ids, and numbers
+    # the inner letters (##e) in the order of a randomly seeded hash table. Listing all
+    # letters up front, sorted, makes the result reproducible.
+    letters = _alphabet(sample)
+    if not letters:
+        raise ValueError("no text to train a vocabulary on: the corpus is empty.")
+    reserved = [*special_tokens, *_inner_letters(letters, normalizer)]
+    least = len(reserved) + len(letters)
+    if vocabulary_size < least:
+        raise ValueError(
+            f"vocabulary_size={vocabulary_size} has no room for the text's "
+            f"{len(letters)} letters and the special tokens: at least {least} are "
+            "needed."
+        )
+    trainer = tokenizers.trainers.WordPieceTrainer(
+        vocab_size=vocabulary_size,
+        special_tokens=reserved,
+        initial_alphabet=letters,
+        limit_alphabet=len(letters),
+        min_frequency=2,
+        show_progress=False,
+    )
+    engine = tokenizers.Tokenizer(tokenizers.models.WordPiece(unk_token=unknown_token))
+    engine.pre_tokenizer = tokenizers.pre_tokenizers.BertPreTokenizer()
+    engine.train_from_iterator(sample, trainer)
+    ids = engine.get_vocab()
+    return sorted(ids, key=ids.get)
+
+
+def even_sample(lines: Iterable[str], max_bytes: int) -> list[str]:
+    """Keeps every n-th line, n the smallest power of 2 that fits.
+
+    Args:
+        lines: The text; read once, held only as far as kept.
+        max_bytes: UTF-8 bytes to keep at most (but always one line).
+
+    Returns:
+        The kept lines, half of `max_bytes` or more if there was more.
+    """
+    sample, sample_bytes, stride = [], 0, 1
+    for number, line in enumerate(lines):
+        if number % stride:
+            continue
+        sample.append(line)
+        sample_bytes += len(line.encode("utf-8"))
+        while sample_bytes > max_bytes and len(sample) > 1:
+            del sample[1::2]
+            stride *= 2
+            sample_bytes = sum(len(kept.encode("utf-8")) for kept in sample)
+    return sample
+
+
+def _alphabet(sample: Iterable[str]) -> list[str]:
+    counts: Counter[str] = Counter()
+    for text in sample:
+        counts.update(text)
+    letters = [letter for letter in counts if not letter.isspace()]
+    letters.sort(key=lambda letter: (-counts[letter], letter))
+    return sorted(letters[:_ALPHABET_SIZE])
+
+
+def _inner_letters(letters: Iterable[str], normalizer) -> list[str]:
+    """The pieces `##x` of the letters that can stand inside a word."""
+    from tokenizers.pre_tokenizers import BertPreTokenizer
+
+    split = BertPreTokenizer().pre_tokenize_str
+    return [
+        f"##{letter}"
+        for letter in letters
+        if len(split(normalizer.normalize_str(f"a{letter}a"))) == 1
+    ]

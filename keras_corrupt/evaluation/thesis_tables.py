@@ -1,0 +1,265 @@
+"""Clark's thesis's sizes, parameters and FLOPs beside ours, as Markdown tables."""
+
+from typing import NamedTuple
+
+from keras_corrupt.evaluation.flops import (
+    electra_flops,
+    inference_flops,
+    masked_lm_flops,
+    training_flops,
+)
+from keras_corrupt.evaluation.parameters import electra_parameters, masked_lm_parameters
+from keras_corrupt.models.electra.presets import PRESETS as ELECTRA
+from keras_corrupt.models.masked_lm.presets import PRESETS as MASKED_LM
+
+SIZES = ("small", "base", "large")
+
+#: Rows of table 5.1 that a preset holds: small, base, large.
+TABLE_5_1 = {
+    "Number of layers": (12, 12, 24),
+    "Hidden size": (256, 768, 1024),
+    "FFN inner hidden size": (1024, 3072, 4096),
+    "Attention heads": (4, 12, 16),
+    "Attention head size": (64, 64, 64),
+    "Embedding size": (128, 768, 1024),
+    # The thesis gives a multiplier for all three: 1/4, 1/3, 1/4.
+    "Generator hidden size": (256 // 4, 768 // 3, 1024 // 4),
+    "Generator FFN size": (1024 // 4, 3072 // 3, 4096 // 4),
+    "Generator heads": (4 // 4, 12 // 3, 16 // 4),
+    "Negative sample percent": (15, 15, 25),
+}
+
+
+#: Sequence length and batch size (5.4.1; table 5.1).
+SCHEDULES = {"small": (128, 128), "base": (512, 256), "large": (512, 2048)}
+
+
+class Run(NamedTuple):
+    """A pretraining run of table 5.3 or 5.4, with what the thesis prints about it."""
+
+    name: str
+    system: str
+    size: str
+    steps: int
+    params: str
+    train: str
+    infer: str
+    overrides: dict | None = None
+
+
+HALF_SIZE_GENERATOR = {
+    "num_layers": 12,
+    "hidden_size": 128,
+    "intermediate_size": 512,
+    "num_heads": 2,
+}
+
+# Table 5.4 has no inference column; the parameters of its runs are in table 5.6.
+RUNS = (
+    Run("BERT-Small", "masked_lm", "small", 1_450_000, "14M", "1.4e18", "3.7e9"),
+    Run("BERT-Base", "masked_lm", "base", 1_000_000, "110M", "6.4e19", "2.9e10"),
+    Run("BERT (ours)", "masked_lm", "large", 464_000, "335M", "7.1e20", "-"),
+    Run("ELECTRA-Small", "electra", "small", 1_000_000, "14M", "1.4e18", "3.7e9"),
+    Run("ELECTRA-Base", "electra", "base", 766_000, "110M", "6.4e19", "2.9e10"),
+    Run("ELECTRA-400K", "electra", "large", 400_000, "335M", "7.1e20", "-"),
+    Run("ELECTRA-1.75M", "electra", "large", 1_750_000, "335M", "3.1e21", "-"),
+)
+
+#: What the two training costs that come out otherwise seem to have been counted with.
+EXPLANATIONS = (
+    Run(
+        "ELECTRA-Small, generator 1/2",
+        "electra",
+        "small",
+        1_000_000,
+        "14M",
+        "1.4e18",
+        "3.7e9",
+        {"generator": HALF_SIZE_GENERATOR},
+    ),
+    Run(
+        "ELECTRA-400K, 15% masked",
+        "electra",
+        "large",
+        400_000,
+        "335M",
+        "7.1e20",
+        "-",
+        {"mask_rate": 0.15},
+    ),
+)
+
+#: KerasHub's published parameter counts of the released discriminators.
+RELEASED_PARAMETERS = {"small": 13_548_800, "base": 109_482_240, "large": 335_141_888}
+
+NOTES = """\
+ELECTRA-Small: table 5.1's generator, a quarter of the discriminator's width, gives
+1.3e18. One of half the width gives the 1.4e18 of table 5.3, and every fraction
+in its rows of 50% to 6.25% trained, and matches the cost of BERT-Small, as intended.
+
+ELECTRA-400K: predicting table 5.1's 25% of the positions gives 7.2e20; predicting
+15% gives the 7.1e20 of table 5.4.
+
+Parameters: BERT is the encoder and its head; ELECTRA is the discriminator's encoder
+and its head, without the generator. Base has 109M; 110M is how BERT-Base is rounded."""
+
+
+def run_preset(run):
+    """Gives the preset of a run, with what the run changes in it.
+
+    Args:
+        run: A `Run`.
+
+    Returns:
+        Dict. Constructor arguments of `Electra` or `MaskedLM`.
+    """
+    presets = ELECTRA if run.system == "electra" else MASKED_LM
+    return {**presets[run.size], **(run.overrides or {})}
+
+
+def run_parameters(run):
+    """Counts the pretrained network of a run: encoder and head.
+
+    Args:
+        run: A `Run`.
+
+    Returns:
+        Int. Parameters, without ELECTRA's generator.
+    """
+    if run.system == "electra":
+        counts = electra_parameters(run_preset(run))
+        return counts["discriminator"] + counts["rtd_head"]
+    return masked_lm_parameters(run_preset(run))["total"]
+
+
+def run_flops(run):
+    """Counts the training cost of a run.
+
+    Args:
+        run: A `Run`.
+
+    Returns:
+        Int. FLOPs, forward and backward, of all steps.
+    """
+    length, batch_size = SCHEDULES[run.size]
+    forward = electra_flops if run.system == "electra" else masked_lm_flops
+    return training_flops(forward(run_preset(run), length), batch_size, run.steps)
+
+
+def scientific(value):
+    """Writes a number with the two digits, and in the form, of the thesis's tables.
+
+    Args:
+        value: Number.
+
+    Returns:
+        String.
+
+    Example:
+
+    >>> scientific(3_682_000_000)
+    '3.7e9'
+    """
+    mantissa, exponent = f"{value:.1e}".split("e")
+    return f"{mantissa}e{int(exponent)}"
+
+
+def markdown_table(header, rows):
+    """Lays out a table that reads well as plain text and as Markdown.
+
+    Args:
+        header: List of strings.
+        rows: List of lists of cells; a cell is a string or an integer.
+
+    Returns:
+        String, without a final line break.
+
+    Example:
+
+    >>> print(markdown_table(["Size", "Params"], [["small", 13483008]]))
+    | Size  |     Params |
+    |-------|-----------:|
+    | small | 13,483,008 |
+    """
+    lines = [header] + [
+        [f"{cell:,}" if isinstance(cell, int) else cell for cell in row] for row in rows
+    ]
+    widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
+
+    def line(cells):
+        padded = [cells[0].ljust(widths[0])]
+        padded += [c.rjust(w) for c, w in zip(cells[1:], widths[1:], strict=True)]
+        return f"| {' | '.join(padded)} |"
+
+    rule = "-" * (widths[0] + 2) + "|"
+    rule += "|".join("-" * (width + 1) + ":" for width in widths[1:])
+    return "\n".join([line(lines[0]), f"|{rule}|", *map(line, lines[1:])])
+
+
+def preset_sizes(preset):
+    """Reads the rows of table 5.1 from a preset of ELECTRA.
+
+    Args:
+        preset: Dict. Constructor arguments of `Electra`.
+
+    Returns:
+        Dict from the names of the rows to numbers.
+    """
+    discriminator, generator = preset["discriminator"], preset["generator"]
+    return {
+        "Number of layers": discriminator["num_layers"],
+        "Hidden size": discriminator["hidden_size"],
+        "FFN inner hidden size": discriminator["intermediate_size"],
+        "Attention heads": discriminator["num_heads"],
+        "Attention head size": (
+            discriminator["hidden_size"] // discriminator["num_heads"]
+        ),
+        "Embedding size": discriminator["embedding_size"],
+        "Generator hidden size": generator["hidden_size"],
+        "Generator FFN size": generator["intermediate_size"],
+        "Generator heads": generator["num_heads"],
+        "Negative sample percent": round(100 * preset["mask_rate"]),
+    }
+
+
+def print_tables():
+    """Prints sizes, costs and parameter counts, ours beside the thesis's."""
+    ours = [preset_sizes(ELECTRA[size]) for size in SIZES]
+    print("Table 5.1, sizes: ours (thesis)\n")
+    rows = [
+        [name]
+        + [
+            f"{sizes[name]} ({value})"
+            for sizes, value in zip(ours, printed, strict=True)
+        ]
+        for name, printed in TABLE_5_1.items()
+    ]
+    print(markdown_table(["", *SIZES], rows))
+
+    print("\nTables 5.3 and 5.4, parameters and FLOPs: ours, then the thesis's\n")
+    rows = []
+    for run in RUNS + EXPLANATIONS:
+        preset = run_preset(run)
+        encoder = preset["discriminator" if run.system == "electra" else "encoder"]
+        infer = scientific(inference_flops(encoder, length=128))
+        train = scientific(run_flops(run))
+        rows.append([run.name, run_parameters(run), run.params])
+        rows[-1] += [train, run.train, infer, run.infer]
+    header = ["Run", "params", "thesis", "train", "thesis", "infer", "thesis"]
+    print(markdown_table(header, rows))
+    print("\n" + NOTES)
+
+    print("\nELECTRA's parameters, by part\n")
+    parts = {name: electra_parameters(preset) for name, preset in ELECTRA.items()}
+    header = ["Preset", *parts["small"], "released", "released - encoder"]
+    rows = []
+    for name, counts in parts.items():
+        released = RELEASED_PARAMETERS.get(name)
+        difference = "-" if released is None else released - counts["discriminator"]
+        rows.append([name, *counts.values(), released or "-", difference])
+    print(markdown_table(header, rows))
+    print(
+        "\nThe released counts include a pooler, hidden x hidden + hidden, that the "
+        "released\nweights do not fill. The generator is counted without the token "
+        "and position\nembeddings that it shares with the discriminator."
+    )

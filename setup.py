@@ -1,0 +1,53 @@
+import re
+from pathlib import Path
+
+from setuptools import find_packages, setup
+
+ROOT = Path(__file__).parent
+
+# Read, not imported: the package needs Keras, which may not be installed yet.
+VERSION = re.search(
+    r'^__version__ = "(.+)"$',
+    (ROOT / "keras_corrupt" / "version.py").read_text(encoding="utf-8"),
+    re.MULTILINE,
+).group(1)
+
+BEAM = ["apache-beam>=2.60"]
+JAX = ["jax>=0.4.36"]
+TFDS = ["tensorflow-datasets>=4.9.7"]
+
+setup(
+    name="keras-corrupt",
+    version=VERSION,
+    description="Pretrain text encoders by corrupting text, in Keras 3.",
+    long_description=(ROOT / "README.md").read_text(encoding="utf-8"),
+    long_description_content_type="text/markdown",
+    license="Apache-2.0",
+    packages=find_packages(include=["keras_corrupt*"]),
+    python_requires=">=3.10",
+    install_requires=[
+        "tensorflow>=2.20,<2.21",
+        "keras>=3.12,<4",
+        "h5py>=3.11",
+        "matplotlib>=3.8",
+        "numpy>=1.26",
+        "tensorboard>=2.20",
+        "tokenizers>=0.20",
+        "tqdm>=4.66",
+        "tyro>=0.9",
+        "zstandard>=0.22",
+    ],
+    extras_require={
+        "beam": BEAM,
+        "jax": JAX,
+        "tfds": TFDS,
+        "test": [
+            *BEAM,
+            *JAX,
+            "hypothesis>=6.100",
+            "keras-hub>=0.21",
+            "pytest>=8.0",
+            "ruff>=0.9",
+        ],
+    },
+)

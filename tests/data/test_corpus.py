@@ -1,0 +1,218 @@
+import gzip
+import json
+import lzma
+import os
+import sys
+import types
+
+import pytest
+import zstandard
+
+from keras_corrupt.data.corpus import CorpusError, open_corpus
+
+TEXT = "one\ntwo\n\n\n  \nthree\n"
+DOCUMENTS = [(0, "one"), (0, "two"), (1, "three")]
+
+
+def read(corpus, **options):
+    return [
+        pair for source in open_corpus(corpus, **options) for pair in source.lines()
+    ]
+
+
+def compress(path, data):
+    pack = {
+        ".gz": gzip.compress,
+        ".xz": lzma.compress,
+        ".zst": zstandard.ZstdCompressor(write_checksum=True).compress,
+    }.get(path.suffix, bytes)
+    path.write_bytes(pack(data))
+    return str(path)
+
+
+@pytest.mark.parametrize("packed", ["", ".gz", ".xz", ".zst"])
+def test_reads_text_and_json_lines(tmp_path, packed):
+    text = compress(tmp_path / f"a.txt{packed}", TEXT.encode())
+    records = [{"text": "one\n\ntwo"}, {"text": " \n"}, {"text": "three", "id": 1}]
+    lines = "\n".join(map(json.dumps, records)) + "\n\n"
+    json_lines = compress(tmp_path / f"a.jsonl{packed}", lines.encode())
+    assert read(text) == DOCUMENTS
+    assert read(json_lines) == DOCUMENTS
+
+
+def test_zstandard_frames_in_a_row(tmp_path):
+    pack = zstandard.ZstdCompressor().compress
+    (tmp_path / "a.txt.zst").write_bytes(pack(b"one\ntw") + pack(b"o\n\nthree"))
+    assert read(str(tmp_path)) == DOCUMENTS
+
+
+def test_byte_order_mark_and_windows_line_ends(tmp_path):
+    (tmp_path / "a.txt").write_bytes(
+        b"\xef\xbb\xbf" + TEXT.replace("\n", "\r\n").encode()
+    )
+    assert read(str(tmp_path)) == DOCUMENTS
+
+
+def test_globs_and_directories_are_sorted(tmp_path):
+    (tmp_path / "deep").mkdir()
+    for name in ("b.txt", "a.txt", "deep/c.jsonl", "notes.md"):
+        (tmp_path / name).write_text('{"text": "x"}')
+    found = [os.path.relpath(s.name, tmp_path) for s in open_corpus(str(tmp_path))]
+    assert found == ["a.txt", "b.txt", "deep/c.jsonl"]
+    found = [os.path.basename(s.name) for s in open_corpus(f"{tmp_path}/*.txt")]
+    assert found == ["a.txt", "b.txt"]
+
+
+def test_long_line_is_cut_at_spaces(tmp_path, monkeypatch):
+    monkeypatch.setattr("keras_corrupt.data.corpus._MAX_LINE_BYTES", 1000)
+    monkeypatch.setattr("keras_corrupt.data.byte_lines._BLOCK_BYTES", 300)
+    words = [f"wörd{number}" for number in range(2000)]
+    (tmp_path / "a.txt").write_text(" ".join(words), encoding="utf-8")
+    lines = read(str(tmp_path))
+    assert {document for document, _ in lines} == {0}
+    assert [word for _, line in lines for word in line.split()] == words
+    assert max(len(line.encode()) for _, line in lines) <= 1300
+    assert len(lines) > 10
+
+
+def test_long_line_without_spaces_splits_no_character(tmp_path, monkeypatch):
+    monkeypatch.setattr("keras_corrupt.data.corpus._MAX_LINE_BYTES", 100)
+    monkeypatch.setattr("keras_corrupt.data.byte_lines._BLOCK_BYTES", 61)
+    text = "語é" * 500
+    (tmp_path / "a.txt").write_text(text, encoding="utf-8")
+    assert "".join(line for _, line in read(str(tmp_path))) == text
+
+
+def test_undecodable_bytes_are_located_or_skipped(tmp_path):
+    path = tmp_path / "a.txt"
+    path.write_bytes(b"good\nbad \xff here\nfine\n")
+    with pytest.raises(CorpusError, match=r"a\.txt: line 2, byte 9: .*xff.*skip"):
+        read(str(path))
+    (source,) = open_corpus(str(path), on_bad_bytes="skip")
+    assert list(source.lines()) == [(0, "good"), (0, "fine")]
+    assert source.skipped_lines == 1
+
+
+def test_lone_surrogate_counts_as_bad_bytes(tmp_path):
+    path = tmp_path / "a.jsonl"
+    path.write_text('{"text": "x\\ud800"}\n{"text": "y"}\n')
+    with pytest.raises(CorpusError, match="line 1.*surrogate"):
+        read(str(path))
+    assert read(str(path), on_bad_bytes="skip") == [(0, "y")]
+
+
+@pytest.mark.parametrize(
+    ("record", "message"),
+    [
+        ("{", "line 2: not JSON"),
+        ("[" * 100_000, "line 2: not JSON"),
+        ('{"body": "x"}', r'line 2: no string field "text".*body'),
+        ('{"text": 3}', 'line 2: no string field "text"'),
+        ('["text"]', 'line 2: no string field "text"'),
+    ],
+)
+def test_bad_json_is_located(tmp_path, record, message):
+    (tmp_path / "a.jsonl").write_text('{"text": "fine"}\n' + record + "\n")
+    with pytest.raises(CorpusError, match=message):
+        read(str(tmp_path))
+
+
+@pytest.mark.parametrize("packed", [".gz", ".xz", ".zst"])
+@pytest.mark.parametrize("damage", ["cut", "flipped", "not compressed"])
+def test_damaged_compression_is_an_error(tmp_path, packed, damage):
+    path = tmp_path / f"a.txt{packed}"
+    compress(path, os.urandom(30_000).hex().encode())
+    data = path.read_bytes()
+    path.write_bytes(
+        {
+            "cut": data[:-200],
+            "flipped": data[:100] + b"\x00\xff" * 10 + data[120:],
+            "not compressed": b"plain text\n",
+        }[damage]
+    )
+    with pytest.raises(CorpusError, match=r"a\.txt.*damaged"):
+        read(str(path))
+
+
+def test_what_cannot_be_found_is_an_error(tmp_path):
+    (tmp_path / "a.pdf").write_text("x")
+    with pytest.raises(CorpusError, match="no such file"):
+        open_corpus(f"{tmp_path}/*.txt")
+    with pytest.raises(CorpusError, match=r"unknown extension.*\.jsonl\.zst"):
+        open_corpus(f"{tmp_path}/a.pdf")
+    with pytest.raises(CorpusError, match="holds no file"):
+        open_corpus(str(tmp_path))
+    with pytest.raises(CorpusError, match="empty"):
+        open_corpus([])
+    with pytest.raises(CorpusError, match="twice"):
+        open_corpus(["python-docs", "python-docs"])
+    with pytest.raises(ValueError, match="on_bad_bytes='ignore'"):
+        open_corpus("python-docs", on_bad_bytes="ignore")
+
+
+def test_python_docs_is_real_and_executes_nothing():
+    before = set(sys.modules)
+    lines = read("python-docs")
+    loaded = set(sys.modules) - before
+    assert not {"antigravity", "this", "tkinter", "turtle"} & loaded
+    text = "\n".join(line for _, line in lines)
+    # The docstring of heapq.heappush and the language reference on assertions.
+    assert "Push item onto heap, maintaining the heap invariant." in text
+    assert "Assert statements are a convenient way to insert debugging" in text
+    assert len(text) > 1_000_000
+    numbers = [document for document, _ in lines]
+    assert sorted(set(numbers)) == list(range(numbers[-1] + 1))
+    assert all(any(map(str.isalnum, line)) for _, line in lines)
+
+
+def test_python_docs_order(tmp_path, monkeypatch):
+    library = {
+        "pydoc_data/topics.py": 'topics = {"a": "A topic\\n*****\\n\\nIts text."}',
+        "zed.py": '"""Last."""\ndef f():\n    """Inner."""\nclass C:\n    "Third."',
+        "alpha/__init__.py": '"""Wrapped\n\n    over\n    lines."""',
+        "alpha/broken.py": "def",
+        "site-packages/other.py": '"""Not ours."""',
+        "test/test_x.py": '"""Not documentation."""',
+    }
+    for name, code in library.items():
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text(code)
+    monkeypatch.setattr("sysconfig.get_paths", lambda: {"stdlib": str(tmp_path)})
+    assert read("python-docs") == [
+        (0, "A topic"),
+        (0, "Its text."),
+        (1, "Last."),
+        (1, "Inner."),
+        (1, "Third."),
+        (2, "Wrapped"),
+        (2, "over lines."),
+    ]
+
+
+class FakeBuilder:
+    def __init__(self, features):
+        self.info = types.SimpleNamespace(features=features)
+
+    def download_and_prepare(self):
+        pass
+
+    def as_dataset(self, split, shuffle_files):
+        assert (split, shuffle_files) == ("train[:1%]", False)
+        return [{"text": b"one\n\ntwo"}, {"text": b"bad \xff"}, {"text": b"three"}]
+
+
+def test_tfds_reads_the_text_feature(monkeypatch):
+    fake = types.ModuleType("tensorflow_datasets")
+    fake.as_numpy = iter
+    fake.builder = {"wiki/1.en": FakeBuilder({"text": 0})}.__getitem__
+    monkeypatch.setitem(sys.modules, "tensorflow_datasets", fake)
+    corpus = "tfds:wiki/1.en:train[:1%]"
+    assert read(corpus, on_bad_bytes="skip") == [(0, "one"), (0, "two"), (2, "three")]
+    with pytest.raises(CorpusError, match="example 1, line 1, byte 4"):
+        read(corpus)
+    fake.builder = lambda name: FakeBuilder({"image": 0})
+    with pytest.raises(CorpusError, match=r'no feature "text".*image'):
+        read(corpus)
+    monkeypatch.setitem(sys.modules, "tensorflow_datasets", None)
+    with pytest.raises(CorpusError, match="pip install tensorflow-datasets"):
+        read(corpus)

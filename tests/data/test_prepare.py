@@ -1,0 +1,243 @@
+import errno
+import json
+import os
+import subprocess
+import sys
+import time
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from keras_corrupt.data import plan, prepare
+from keras_corrupt.data.chunks import is_held_out, read_chunks
+from keras_corrupt.data.corpus import CorpusError, open_corpus
+from keras_corrupt.data.info import DatasetError, load_dataset_info
+from keras_corrupt.data.prepare import prepare_dataset
+from keras_corrupt.data.tokenizer import WordPieceTokenizer
+
+
+def content(directory):
+    return {path.name: path.read_bytes() for path in directory.iterdir()}
+
+
+def token_lists(info, split):
+    for shard in info.split(split).shards:
+        for record in tf.data.TFRecordDataset(str(info.directory / shard.file)):
+            features = tf.train.Example.FromString(record.numpy()).features.feature
+            yield list(features["token_ids"].int64_list.value)
+
+
+def test_every_token_of_the_corpus_is_in_the_examples(prepared, corpus):
+    tokenizer = WordPieceTokenizer.load(prepared.directory)
+    expected = {"train": [], "validation": []}
+    documents = {"train": set(), "validation": set()}
+    for number, source in enumerate(open_corpus(corpus)):
+        for document, line in source.lines():
+            held_out = is_held_out(number, document, fraction=0.1, seed=0)
+            split = "validation" if held_out else "train"
+            documents[split].add((number, document))
+            expected[split] += tokenizer.encode(line)
+    for name, tokens in expected.items():
+        split = prepared.split(name)
+        found = [
+            token
+            for ids in token_lists(prepared, name)
+            for token in ids
+            if token not in (tokenizer.cls_id, tokenizer.sep_id)
+        ]
+        assert found == tokens
+        assert split.tokens == len(tokens)
+        assert split.documents == len(documents[name])
+        assert split.examples == sum(1 for _ in token_lists(prepared, name))
+        assert split.examples == sum(shard.examples for shard in split.shards)
+    counts = np.bincount(expected["train"], minlength=tokenizer.vocabulary_size)
+    np.testing.assert_array_equal(prepared.unigrams(), counts)
+    assert 4 <= prepared.validation.documents <= 20
+
+
+def test_shards_are_sized_by_bytes(prepared):
+    sizes = [shard.bytes for shard in prepared.train.shards]
+    assert len(sizes) > 2
+    assert all(20_000 <= size < 20_300 for size in sizes[:-1])
+    for shard in prepared.train.shards:
+        assert (prepared.directory / shard.file).stat().st_size == shard.bytes
+
+
+def test_workers_do_not_change_the_result(prepared, corpus, settings, tmp_path):
+    options = settings | {"workers": 2, "shard_bytes": 20_000}
+    info = prepare_dataset(corpus, tmp_path / "examples", **options)
+    assert content(info.directory) == content(prepared.directory)
+
+
+def test_long_documents_are_cut_into_chunks(tmp_path):
+    (tmp_path / "a.txt").write_text("first line\nsecond line\nthird\n\nother\n")
+    (source,) = open_corpus(str(tmp_path))
+    chunks = list(read_chunks(source, 3, chunk_bytes=15))
+    assert [(chunk.source, chunk.index) for chunk in chunks] == [(3, 0), (3, 1)]
+    pieces = [[(d.number, d.lines, d.is_start) for d in c.documents] for c in chunks]
+    assert pieces == [
+        [(0, ["first line", "second line"], True)],
+        [(0, ["third"], False), (1, ["other"], True)],
+    ]
+
+
+def test_held_out_share():
+    share = np.mean([is_held_out(0, n, fraction=0.2, seed=1) for n in range(20_000)])
+    assert share == pytest.approx(0.2, abs=0.01)
+
+
+def test_a_second_call_does_nothing(corpus, settings, tmp_path, monkeypatch):
+    options = settings | {"output": tmp_path / "examples"}
+    first = prepare_dataset(corpus, **options)
+    before = {p.name: p.stat().st_mtime_ns for p in first.directory.iterdir()}
+    monkeypatch.setattr(prepare, "encode_chunk", None)
+    assert prepare_dataset(corpus, **options | {"workers": 3}) == first
+    assert before == {p.name: p.stat().st_mtime_ns for p in first.directory.iterdir()}
+
+
+def test_differences_are_listed(write_corpus, settings, tmp_path):
+    path = tmp_path / "a.txt"
+    write_corpus(path)
+    options = settings | {"output": tmp_path / "examples"}
+    prepare_dataset(str(path), **options)
+    with pytest.raises(DatasetError) as error:
+        prepare_dataset(str(path), **options | {"seed": 4, "max_length": 64})
+    assert "seed: was 0, asked 4" in str(error.value)
+    assert "max_length: was 32, asked 64" in str(error.value)
+    assert "lowercase" not in str(error.value)
+    assert "another output" in str(error.value)
+    write_corpus(tmp_path / "b.txt")
+    with pytest.raises(DatasetError, match=r"b\.txt: was not there"):
+        prepare_dataset([str(path), str(tmp_path / "b.txt")], **options)
+    path.write_text(path.read_text() + "more\n")
+    with pytest.raises(DatasetError, match=r"a\.txt: changed"):
+        prepare_dataset(str(path), **options)
+
+
+def test_given_vocabulary(prepared, corpus, settings, tmp_path):
+    vocabulary = prepared.directory / "vocab.txt"
+    options = settings | {"vocabulary": vocabulary, "lowercase": False}
+    info = prepare_dataset(corpus, tmp_path / "examples", **options)
+    tokenizer = WordPieceTokenizer.load(info.directory)
+    assert tokenizer.vocabulary == vocabulary.read_text().split("\n")[:-1]
+    assert tokenizer.lowercase is False
+    assert info.tokenizer_fingerprint == tokenizer.fingerprint
+
+
+@pytest.fixture
+def fails(settings):
+    def check(output, corpus, match, error=DatasetError, **options):
+        with pytest.raises(error, match=match):
+            prepare_dataset(corpus, output, **settings | options)
+        assert not list(output.parent.glob(".*.partial"))
+
+    return check
+
+
+def test_clear_errors_leave_nothing_behind(fails, corpus, tmp_path):
+    output = tmp_path / "examples"
+    (tmp_path / "a.txt").write_text("\n \n")
+    (tmp_path / "bad.txt").write_bytes(b"good\n\xff\n")
+    (tmp_path / "one.txt").write_text("only one document\n")
+    fails(output, str(tmp_path / "a.txt"), "corpus is empty", ValueError)
+    fails(output, str(tmp_path / "bad.txt"), "line 2, byte 5", CorpusError)
+    fails(output, corpus, "max_length=3", ValueError, max_length=3)
+    fails(output, corpus, "validation_fraction=0", ValueError, validation_fraction=0)
+    fails(output, corpus, "workers=0", ValueError, workers=0)
+    one = str(tmp_path / "one.txt")
+    for fraction, split in ((1e-9, "validation"), (1 - 1e-9, "train")):
+        message = f"of 1 documents none.*the {split} split"
+        fails(output, one, message, validation_fraction=fraction)
+    assert not output.exists()
+    output.mkdir()
+    (output / "thesis.doc").write_text("precious")
+    fails(output, corpus, "exists and is no prepared data set")
+    assert (output / "thesis.doc").read_text() == "precious"
+
+
+def test_skipped_lines_are_counted(write_corpus, settings, tmp_path):
+    path = tmp_path / "a.txt"
+    write_corpus(path)
+    path.write_bytes(path.read_bytes() + b"\xff\n\xfe\n")
+    options = settings | {"on_bad_bytes": "skip"}
+    assert prepare_dataset(str(path), tmp_path / "out", **options).skipped_lines == 2
+
+
+def test_full_disk(fails, corpus, tmp_path, monkeypatch):
+    def write(self, record):
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(plan.ShardWriter, "write", write)
+    fails(tmp_path / "examples", corpus, "disk is full.*Free space")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_killed_run_leaves_no_data_set(corpus, settings, tmp_path):
+    output = tmp_path / "examples"
+    partial = tmp_path / ".examples.partial"
+    script = (
+        "import time; from keras_corrupt.data import plan, prepare\n"
+        "plan.ShardWriter.write = lambda *_: time.sleep(60)\n"
+        f"prepare.prepare_dataset({corpus!r}, {str(output)!r}, **{settings!r})"
+    )
+    process = subprocess.Popen([sys.executable, "-c", script])
+    try:
+        deadline = time.monotonic() + 60
+        while not (partial / "vocab.txt").exists():
+            assert time.monotonic() < deadline and process.poll() is None
+            time.sleep(0.05)
+        with pytest.raises(DatasetError, match="being prepared by another process"):
+            prepare_dataset(corpus, output, **settings)
+        assert partial.exists()
+    finally:
+        process.kill()
+        process.wait()
+    assert not output.exists() and partial.exists()
+    (partial / "leftover").write_text("x")
+    info = prepare_dataset(corpus, output, **settings)
+    assert os.listdir(tmp_path) == ["examples"]
+    assert "leftover" not in os.listdir(info.directory)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda content: content.pop("train"),
+        lambda content: content.update(format="other"),
+        lambda content: content.update(format_version=99),
+        lambda content: content.update(surprise=1),
+        lambda content: content["train"]["shards"][0].update(file="../../etc/passwd"),
+        lambda content: content.update(train=[]),
+    ],
+)
+def test_damaged_info(prepared, tmp_path, change):
+    parsed = json.loads((prepared.directory / "dataset.json").read_text())
+    change(parsed)
+    (tmp_path / "dataset.json").write_text(json.dumps(parsed))
+    with pytest.raises(DatasetError, match="not a dataset.json that this version"):
+        load_dataset_info(tmp_path)
+
+
+def test_command_line(prepared, capsys, monkeypatch):
+    from keras_corrupt.data.__main__ import main
+
+    monkeypatch.setattr(sys, "argv", ["x", "show", str(prepared.directory)])
+    main()
+    printed = capsys.readouterr().out
+    tokenizer = WordPieceTokenizer.load(prepared.directory)
+    first = next(token_lists(prepared, "train"))
+    text = " ".join(
+        line.split("): ")[1]
+        for line in printed.split("example 1")[0].split("\n")
+        if line.startswith("  segment")
+    )
+    assert text == tokenizer.decode(first)
+    assert f"{prepared.train.examples:,} examples" in printed
+    monkeypatch.setattr(sys, "argv", ["x", "show", "x", "--unknown", "1"])
+    with pytest.raises(SystemExit) as error:
+        main()
+    assert error.value.code == 2
+    monkeypatch.setattr(sys, "argv", ["x", "show", "nowhere"])
+    with pytest.raises(SystemExit, match="nowhere: holds no dataset.json"):
+        main()

@@ -1,0 +1,86 @@
+import keras
+import keras_hub
+import pytest
+
+from keras_corrupt.evaluation import parameters
+from keras_corrupt.evaluation.thesis_tables import (
+    RELEASED_PARAMETERS,
+    SIZES,
+    TABLE_5_1,
+    preset_sizes,
+)
+from keras_corrupt.models import Electra, MaskedLM
+from keras_corrupt.models.electra.presets import PRESETS
+from keras_corrupt.models.masked_lm.presets import PRESETS as MASKED_LM
+
+
+def test_presets_are_table_5_1():
+    ours = [preset_sizes(PRESETS[size]) for size in SIZES]
+    assert {name: tuple(sizes[name] for sizes in ours) for name in ours[0]} == TABLE_5_1
+
+
+@pytest.mark.parametrize("size", SIZES)
+def test_released_count_is_ours_and_a_pooler(size):
+    encoder = PRESETS[size]["discriminator"]
+    hidden = encoder["hidden_size"]
+    ours = parameters.encoder_parameters(encoder)
+    assert RELEASED_PARAMETERS[size] - ours == hidden * hidden + hidden
+    head = parameters.rtd_head_parameters(encoder)
+    assert ours + head - RELEASED_PARAMETERS[size] == hidden + 1
+
+
+def test_released_count_is_keras_hubs_backbone_with_its_pooler():
+    sizes = PRESETS["small"]["discriminator"]
+    backbone = keras_hub.models.ElectraBackbone(
+        vocab_size=sizes["vocabulary_size"],
+        num_layers=sizes["num_layers"],
+        num_heads=sizes["num_heads"],
+        hidden_dim=sizes["hidden_size"],
+        embedding_dim=sizes["embedding_size"],
+        intermediate_dim=sizes["intermediate_size"],
+        max_sequence_length=sizes["max_length"],
+    )
+    assert backbone.count_params() == RELEASED_PARAMETERS["small"]
+    pooler = backbone.get_layer("pooled_dense").count_params()
+    ours = parameters.encoder_parameters(sizes)
+    assert ours == backbone.count_params() - pooler
+
+
+def trainable(*networks):
+    # By identity: the networks hold shared variables in common.
+    variables = {id(v): v for n in networks for v in n.trainable_variables}
+    return sum(int(keras.ops.size(v)) for v in variables.values())
+
+
+@pytest.mark.parametrize(
+    "tied_embeddings, tied_parts",
+    [
+        ("token_and_position", ("token", "position")),
+        ("all", ("token", "position", "segment", "norm")),
+    ],
+)
+def test_electra_counts_its_variables(tied_embeddings, tied_parts):
+    preset = {**PRESETS["tiny"], "tied_embeddings": tied_embeddings}
+    model = Electra(**preset)
+    counts = parameters.electra_parameters(preset, tied_parts)
+    assert counts["discriminator"] == trainable(model.encoder)
+    assert counts["discriminator"] + counts["rtd_head"] == trainable(
+        model.discriminator
+    )
+    assert counts["total"] == trainable(model.generator, model.discriminator)
+
+
+def test_electra_counts_a_projection_where_widths_differ():
+    sizes = {**PRESETS["tiny"]["discriminator"], "embedding_size": 32}
+    preset = {**PRESETS["tiny"], "discriminator": sizes}
+    model = Electra(**preset)
+    counts = parameters.electra_parameters(preset)
+    assert counts["discriminator"] == trainable(model.encoder)
+    assert counts["total"] == trainable(model.generator, model.discriminator)
+
+
+def test_masked_lm_counts_its_variables():
+    model = MaskedLM(**MASKED_LM["tiny"])
+    counts = parameters.masked_lm_parameters(MASKED_LM["tiny"])
+    assert counts["encoder"] == trainable(model.encoder)
+    assert counts["total"] == trainable(model.network)

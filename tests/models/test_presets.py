@@ -1,0 +1,164 @@
+import json
+
+import h5py
+import keras
+import numpy as np
+import pytest
+
+from keras_corrupt.evaluation.parameters import electra_parameters
+from keras_corrupt.models import Electra, MaskedLM
+from keras_corrupt.models.electra.presets import PRESETS
+
+
+def same_outputs(a, b, inputs):
+    discriminators = [np.array(m.discriminator(inputs)) for m in (a, b)]
+    np.testing.assert_array_equal(*discriminators)
+    positions = np.tile(np.array([[1, 3]], "int32"), (6, 1))
+    generators = [np.array(m.generator(inputs, positions)) for m in (a, b)]
+    np.testing.assert_array_equal(*generators)
+
+
+def scrambled(model):
+    for v in model.trainable_variables:
+        v.assign(v + keras.random.normal(v.shape, stddev=0.1))
+    return model
+
+
+def test_preset_round_trip_with_both_networks(tmp_path, sizes, inputs, tokenizer):
+    sizes["discriminator"] |= {"vocabulary_size": 60}
+    model = scrambled(Electra(**sizes, mask_rate=0.2, tokenizer=tokenizer))
+    model.save_to_preset(tmp_path / "preset")
+    assert (tmp_path / "preset" / "generator" / "model.weights.h5").exists()
+    assert (tmp_path / "preset" / "discriminator" / "model.weights.h5").exists()
+    loaded = Electra.from_preset(tmp_path / "preset")
+    assert loaded.get_config() == model.get_config()
+    assert loaded.tokenizer.fingerprint == tokenizer.fingerprint
+    same_outputs(model, loaded, inputs)
+    changed = Electra.from_preset(tmp_path / "preset", mask_rate=0.3)
+    assert changed.mask_rate == 0.3
+
+
+def test_keras_file_round_trip(tmp_path, sizes, inputs):
+    model = scrambled(Electra(**sizes))
+    model.save(tmp_path / "model.keras")
+    loaded = keras.saving.load_model(tmp_path / "model.keras")
+    same_outputs(model, loaded, inputs)
+    shared = loaded.generator.encoder.embeddings.token
+    assert shared is loaded.discriminator.encoder.embeddings.token
+
+
+@pytest.mark.parametrize("name", ["tiny", "small"])
+def test_named_presets_have_the_parameters_of_the_arithmetic(name):
+    model = Electra.from_preset(name)
+    assert model.count_params() == electra_parameters(PRESETS[name])["total"]
+
+
+def test_overrides_merge_into_a_named_preset():
+    model = Electra.from_preset("tiny", discriminator={"num_layers": 1}, mask_rate=0.2)
+    assert model.encoder.num_layers == 1
+    assert model.encoder.hidden_size == 128
+    assert PRESETS["tiny"]["discriminator"]["num_layers"] == 4
+
+
+def test_unknown_preset_lists_the_known():
+    with pytest.raises(ValueError, match="base.*large.*small.*tiny"):
+        Electra.from_preset("huge")
+
+
+def test_a_preset_of_another_class_is_refused(tmp_path, sizes):
+    Electra(**sizes).save_to_preset(tmp_path / "p")
+    with pytest.raises(ValueError, match="preset of Electra"):
+        MaskedLM.from_preset(tmp_path / "p")
+
+
+def test_only_a_preset_is_overwritten(tmp_path, sizes, inputs):
+    folder = tmp_path / "thesis"
+    folder.mkdir()
+    (folder / "chapter1.tex").write_text("years of work")
+    model = Electra(**sizes)
+    with pytest.raises(ValueError, match="not a directory that save_to_preset"):
+        model.save_to_preset(folder)
+    assert (folder / "chapter1.tex").read_text() == "years of work"
+    model.save_to_preset(tmp_path / "p")
+    scrambled(model).save_to_preset(tmp_path / "p")
+    same_outputs(model, Electra.from_preset(tmp_path / "p"), inputs)
+    assert {path.name for path in tmp_path.iterdir()} == {"thesis", "p"}
+
+
+def test_a_failed_save_leaves_the_old_preset(tmp_path, sizes, inputs, monkeypatch):
+    model = Electra(**sizes)
+    model.save_to_preset(tmp_path / "p")
+
+    def full(*args, **kwargs):
+        raise OSError(28, "No space left on device")
+
+    other = scrambled(Electra(**sizes))
+    monkeypatch.setattr(type(other.discriminator), "save_weights", full)
+    with pytest.raises(OSError):
+        other.save_to_preset(tmp_path / "p")
+    monkeypatch.undo()
+    same_outputs(model, Electra.from_preset(tmp_path / "p"), inputs)
+    assert [path.name for path in tmp_path.iterdir()] == ["p"]
+
+
+class TestHostile:
+    """Somebody else's preset runs nothing and reads nothing outside itself."""
+
+    @pytest.fixture
+    def preset(self, tmp_path, sizes):
+        Electra(**sizes).save_to_preset(tmp_path / "p")
+        return tmp_path / "p"
+
+    def test_config_cannot_name_code(self, preset, tmp_path):
+        path = preset / "config.json"
+        content = json.loads(path.read_text())
+        marker = tmp_path / "executed"
+        content["class"] = "Electra"
+        content["module"] = "os"
+        content["config"]["discriminator"] = {
+            "class_name": "__lambda__",
+            "config": {"code": f"open({str(marker)!r}, 'w')"},
+        }
+        path.write_text(json.dumps(content))
+        with pytest.raises((ValueError, TypeError, KeyError)):
+            Electra.from_preset(preset)
+        assert not marker.exists()
+
+    def test_pickled_weights_are_not_loaded(self, preset, tmp_path):
+        import os
+        import pickle
+
+        marker = tmp_path / "executed"
+
+        class Hostile:
+            def __reduce__(self):
+                return os.mkdir, (str(marker),)
+
+        path = preset / "discriminator" / "model.weights.h5"
+        path.write_bytes(pickle.dumps(Hostile()))
+        with pytest.raises((ValueError, OSError)):
+            Electra.from_preset(preset)
+        assert not marker.exists()
+
+    def test_weights_cannot_point_at_other_files(self, preset, tmp_path):
+        secret = tmp_path / "secret.h5"
+        with h5py.File(secret, "w") as file:
+            file["x"] = np.ones(3)
+        with h5py.File(preset / "generator" / "model.weights.h5", "a") as file:
+            file["more"] = h5py.ExternalLink(str(secret), "x")
+        with pytest.raises(ValueError, match="refused"):
+            Electra.from_preset(preset)
+
+    def test_weights_of_another_size_are_named(self, preset, tmp_path, sizes):
+        sizes["generator"] |= {"hidden_size": 4}
+        Electra(**sizes).save_to_preset(tmp_path / "q")
+        source = tmp_path / "q" / "generator" / "model.weights.h5"
+        source.rename(preset / "generator" / "model.weights.h5")
+        with pytest.raises(ValueError, match="generator"):
+            Electra.from_preset(preset)
+
+    def test_keras_file_with_a_lambda_is_refused(self, tmp_path):
+        model = keras.Sequential([keras.Input((1,)), keras.layers.Lambda(lambda x: x)])
+        model.save(tmp_path / "hostile.keras")
+        with pytest.raises(ValueError, match="[Ll]ambda"):
+            keras.saving.load_model(tmp_path / "hostile.keras")

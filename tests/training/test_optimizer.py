@@ -1,0 +1,162 @@
+import keras
+import numpy as np
+import pytest
+from keras import ops
+
+from keras_corrupt.training import AdamW, WarmupLinearDecay
+
+RNG = np.random.default_rng(0)
+
+
+class Tower(keras.Model):
+    """Variables of the kinds an encoder has."""
+
+    def __init__(self, seed=0):
+        super().__init__()
+        self.table = keras.layers.Embedding(7, 4, name="table")
+        self.layer_0 = keras.layers.Dense(4, name="layer_0")
+        self.norm = keras.layers.LayerNormalization(name="norm")
+        self.layer_1 = keras.layers.Dense(1, name="layer_1")
+        self.layer_0.build((None, 4))
+        self.norm.build((None, 4))
+        self.layer_1.build((None, 4))
+        self.table.build()
+        rng = np.random.default_rng(seed)
+        for v in self.trainable_variables:
+            v.assign(rng.normal(size=v.shape))
+
+    def call(self, x):
+        h = ops.mean(self.table(x), axis=1)
+        return self.layer_1(self.norm(ops.tanh(self.layer_0(h))))
+
+
+X = RNG.integers(0, 7, (32, 5))
+Y = RNG.normal(size=(32, 1)).astype("float32")
+
+
+def train(optimizer, epochs=3, batch_size=8, model=None):
+    model = model or Tower()
+    model.compile(optimizer=optimizer, loss="mse")
+    model.fit(
+        X, Y, batch_size=batch_size, epochs=epochs, shuffle=False, verbose=0
+    )
+    return model
+
+
+def weights(model):
+    return [np.array(v) for v in model.trainable_variables]
+
+
+def assert_same(a, b, **tolerance):
+    for x, y in zip(weights(a), weights(b), strict=True):
+        np.testing.assert_allclose(x, y, **tolerance)
+
+
+def test_equals_keras_without_the_differences():
+    ours = train(AdamW(0.01, weight_decay=0.02, no_decay="nothing", epsilon=1e-6))
+    theirs = keras.optimizers.AdamW(0.01, weight_decay=0.02, epsilon=1e-6)
+    assert_same(ours, train(theirs), rtol=1e-5, atol=1e-6)
+
+
+@pytest.mark.parametrize("correct", [True, False])
+def test_equals_numpy(correct):
+    optimizer = AdamW(0.1, weight_decay=0.05, bias_correction=correct, epsilon=1e-6)
+    variable = keras.Variable([1.0, -2.0, 3.0], name="kernel")
+    optimizer.build([variable])
+    x, m, v = np.array([1.0, -2.0, 3.0]), np.zeros(3), np.zeros(3)
+    for t in range(1, 6):
+        g = RNG.normal(size=3).astype("float32")
+        optimizer.apply([ops.convert_to_tensor(g)])
+        m = 0.9 * m + 0.1 * g
+        v = 0.999 * v + 0.001 * g**2
+        scale = np.sqrt(1 - 0.999**t) / (1 - 0.9**t) if correct else 1.0
+        x = x - 0.1 * (scale * m / (np.sqrt(v) + 1e-6) + 0.05 * x)
+    np.testing.assert_allclose(np.array(variable), x, rtol=1e-4)
+
+
+def test_weight_decay_leaves_out_norms_and_biases():
+    """With zero gradients only decay moves a weight; so on every backend, in `fit`."""
+    model = Tower()
+    before = {v.path: np.array(v) for v in model.trainable_variables}
+
+    class Still(Tower):
+        def compute_loss(self, x, y, y_pred, sample_weight=None, training=True):
+            return 0.0 * ops.sum(y_pred)
+
+    still = Still()
+    train(AdamW(0.1, weight_decay=0.5, no_decay="^(bias|gamma|beta)$"), 1, 32, still)
+    for variable, old in zip(still.trainable_variables, before.values(), strict=True):
+        decayed = variable.name in ("kernel", "embeddings")
+        expected = old * (1 - 0.1 * 0.5) if decayed else old
+        np.testing.assert_allclose(np.array(variable), expected, rtol=1e-5)
+
+
+def test_rate_multipliers_scale_each_variables_update():
+    factors = {"layer_0/": 0.25, "layer_1/": 0.5, "table/": 0.0}
+    scaled = train(AdamW(1e-3, rate_multipliers=factors), epochs=1, batch_size=32)
+    plain = train(AdamW(1e-3), epochs=1, batch_size=32)
+    start = weights(Tower())
+    for v, a, b, s in zip(
+        plain.trainable_variables, weights(scaled), weights(plain), start, strict=True
+    ):
+        factor = next((f for p, f in factors.items() if p in v.path), 1.0)
+        np.testing.assert_allclose(a - s, factor * (b - s), rtol=1e-2, atol=1e-7)
+
+
+def test_accumulation_equals_the_large_batch():
+    schedule = WarmupLinearDecay(0.05, total_steps=4, warmup_steps=2)
+    # a large epsilon keeps Adam from magnifying the rounding of small gradients
+    options = {"global_clipnorm": 0.5, "weight_decay": 0.1, "epsilon": 0.1}
+    large = train(AdamW(schedule, **options), epochs=2, batch_size=16)
+    small = AdamW(schedule, gradient_accumulation_steps=2, **options)
+    assert_same(large, train(small, epochs=2, batch_size=8), rtol=1e-4, atol=1e-6)
+    assert int(small.iterations) == 4
+    assert float(small.learning_rate) == 0.0  # the schedule has run to its end
+
+
+def test_moving_average_advances_once_an_update():
+    def averages(model):
+        return [np.array(v) for v in model.optimizer._model_variables_moving_average]
+
+    options = {"use_ema": True, "ema_momentum": 0.5, "epsilon": 0.1}
+    large = train(AdamW(0.05, **options), epochs=2, batch_size=16)
+    small = AdamW(0.05, gradient_accumulation_steps=2, **options)
+    small = train(small, epochs=2, batch_size=8)
+    for a, b in zip(averages(large), averages(small), strict=True):
+        np.testing.assert_allclose(a, b, rtol=1e-4, atol=1e-6)
+    # fit ends by putting the average in place
+    for a, b in zip(averages(large), weights(large), strict=True):
+        np.testing.assert_array_equal(a, b)
+
+
+def test_clipping_is_by_the_global_norm():
+    optimizer = AdamW(1.0, beta_1=0.0, global_clipnorm=1.0, weight_decay=0.0)
+    variables = [keras.Variable(np.zeros(2), name="kernel") for _ in range(2)]
+    optimizer.build(variables)
+    optimizer.apply([ops.convert_to_tensor([3.0, 0.0]), ops.convert_to_tensor([0.0, 4.0])])
+    first, second = (np.array(m) for m in optimizer._momentums)
+    np.testing.assert_allclose(first, [0.6, 0.0], rtol=1e-6)
+    np.testing.assert_allclose(second, [0.0, 0.8], rtol=1e-6)
+
+
+def test_config_round_trip():
+    optimizer = AdamW(
+        WarmupLinearDecay(0.1, 10, 2),
+        weight_decay=0.3,
+        bias_correction=False,
+        rate_multipliers={"layer_0": 0.1},
+        global_clipnorm=2.0,
+    )
+    copy = keras.optimizers.deserialize(keras.optimizers.serialize(optimizer))
+    assert isinstance(copy, AdamW)
+    assert copy.get_config() == optimizer.get_config()
+
+
+def test_schedule_is_decay_times_warmup():
+    schedule = WarmupLinearDecay(2.0, total_steps=1000, warmup_steps=100)
+    for step in (0, 1, 50, 100, 700, 1000, 1200):
+        expected = 2.0 * max(0, 1 - step / 1000) * min(1, step / 100)
+        assert float(schedule(step)) == pytest.approx(expected, abs=1e-6)
+    assert float(WarmupLinearDecay(1.0, 10)(0)) == 1.0
+    with pytest.raises(ValueError, match="warmup_steps=10"):
+        WarmupLinearDecay(1.0, total_steps=10, warmup_steps=10)
