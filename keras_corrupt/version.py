@@ -1,1 +1,3 @@
+"""The version; setup.py reads it without importing the package."""
+
 __version__ = "0.1.0.dev0"

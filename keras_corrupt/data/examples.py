@@ -33,7 +33,7 @@ def build_examples(
 
     Sentences are gathered until they hold as many tokens as the target length, which
     is `max_length`, or for 5% of the examples uniform between 5 and `max_length`. The
-    first segment takes sentences up to half the length (one that crosses the half by a
+    first segment takes sentences up to half the target (one that crosses the half by a
     coin toss) and the second the others; 10% of the examples have one segment only.
     What is left at the end of the document becomes an example too.
 
@@ -74,12 +74,12 @@ def build_examples(
         gathered.append(sentence)
         length += len(sentence)
         while length >= target:
-            first, second, gathered = _take_segments(gathered, max_length, rng)
+            first, second, gathered = _take_segments(gathered, target, max_length, rng)
             yield _join(first, second, cls_id, sep_id)
             length -= len(first) + len(second)
             target = _target_length(max_length, rng)
     while gathered:
-        first, second, gathered = _take_segments(gathered, max_length, rng)
+        first, second, gathered = _take_segments(gathered, target, max_length, rng)
         yield _join(first, second, cls_id, sep_id)
 
 
@@ -90,11 +90,11 @@ def _target_length(max_length: int, rng: random.Random) -> int:
 
 
 def _take_segments(
-    sentences: list[Sequence[int]], max_length: int, rng: random.Random
+    sentences: list[Sequence[int]], target: int, max_length: int, rng: random.Random
 ) -> tuple[list[int], list[int], list[Sequence[int]]]:
     """Fills the two segments; returns them and the sentences that are left."""
     single = rng.random() < SINGLE_SEGMENT_PROBABILITY
-    half = max_length if single else (max_length - 3) // 2
+    half = max_length if single else (target - 3) // 2
     split, length = 1, len(sentences[0])
     for sentence in sentences[1:]:
         fits = length + len(sentence) < half

@@ -13,15 +13,18 @@ class SelfAttention(keras.layers.Layer):
         hidden_size: Width of the input and of the output.
         num_heads: Number of heads; divides `hidden_size`.
         dropout: Dropout rate of the attention probabilities.
+        initializer_range: Standard deviation of the initial weights.
     """
 
-    def __init__(self, hidden_size, num_heads, dropout=0.1, **kwargs):
+    def __init__(
+        self, hidden_size, num_heads, dropout=0.1, initializer_range=0.02, **kwargs
+    ):
         super().__init__(**kwargs)
 
         def dense(name):
             return keras.layers.Dense(
                 hidden_size,
-                kernel_initializer=initializer(),
+                kernel_initializer=initializer(initializer_range),
                 dtype=self.dtype_policy,
                 name=name,
             )

@@ -4,9 +4,9 @@ import keras
 from keras import ops
 
 
-def initializer():
-    """Returns BERT's initializer: normal, standard deviation 0.02, cut at two."""
-    return keras.initializers.TruncatedNormal(stddev=0.02)
+def initializer(stddev):
+    """Returns BERT's initializer: normal, cut off at two standard deviations."""
+    return keras.initializers.TruncatedNormal(stddev=stddev)
 
 
 class TextEmbeddings(keras.layers.Layer):
@@ -21,6 +21,7 @@ class TextEmbeddings(keras.layers.Layer):
         max_length: Number of positions.
         num_segments: Number of segment ids.
         dropout: Dropout rate of the result.
+        initializer_range: Standard deviation of the initial weights.
         tied_to: Another `TextEmbeddings` whose `tied_parts` this one uses. The
             variables are the same ones, not copies.
         tied_parts: Names among `token`, `position`, `segment` and `norm`.
@@ -33,6 +34,7 @@ class TextEmbeddings(keras.layers.Layer):
         max_length,
         num_segments=2,
         dropout=0.1,
+        initializer_range=0.02,
         tied_to=None,
         tied_parts=("token", "position"),
         **kwargs,
@@ -43,7 +45,7 @@ class TextEmbeddings(keras.layers.Layer):
             return keras.layers.Embedding(
                 rows,
                 embedding_size,
-                embeddings_initializer=initializer(),
+                embeddings_initializer=initializer(initializer_range),
                 dtype=self.dtype_policy,
                 name=name,
             )

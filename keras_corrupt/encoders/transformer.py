@@ -16,6 +16,8 @@ class TransformerLayer(keras.layers.Layer):
         num_heads: Number of attention heads.
         dropout: Dropout rate of both sub-layers' outputs.
         attention_dropout: Dropout rate of the attention probabilities.
+        initializer_range: Standard deviation of the initial weights.
+        approximate_gelu: Whether the activation is gelu's tanh approximation.
     """
 
     def __init__(
@@ -25,6 +27,8 @@ class TransformerLayer(keras.layers.Layer):
         num_heads,
         dropout=0.1,
         attention_dropout=0.1,
+        initializer_range=0.02,
+        approximate_gelu=False,
         **kwargs,
     ):
         super().__init__(**kwargs)
@@ -37,17 +41,19 @@ class TransformerLayer(keras.layers.Layer):
         def dense(units, name):
             return keras.layers.Dense(
                 units,
-                kernel_initializer=initializer(),
+                kernel_initializer=initializer(initializer_range),
                 dtype=self.dtype_policy,
                 name=name,
             )
 
         self.hidden_size = hidden_size
         self.intermediate_size = intermediate_size
+        self.approximate_gelu = approximate_gelu
         self.attention = SelfAttention(
             hidden_size,
             num_heads,
             attention_dropout,
+            initializer_range,
             dtype=self.dtype_policy,
             name="attention",
         )
@@ -71,7 +77,7 @@ class TransformerLayer(keras.layers.Layer):
     def call(self, x, mask, bias=None, training=False):
         attended = self.attention(x, mask, bias, training=training)
         x = self.attention_norm(x + self.dropout(attended, training=training))
-        inner = ops.gelu(self.intermediate(x), approximate=True)
+        inner = ops.gelu(self.intermediate(x), approximate=self.approximate_gelu)
         fed = self.feedforward_output(inner)
         return self.feedforward_norm(x + self.dropout(fed, training=training))
 
@@ -97,6 +103,10 @@ class TransformerEncoder(keras.Model):
         num_segments: Number of segment ids.
         dropout: Dropout rate of the embeddings and of the sub-layers.
         attention_dropout: Dropout rate of the attention probabilities.
+        initializer_range: Standard deviation of the initial weights.
+        approximate_gelu: Whether the activation is gelu's tanh approximation, as in
+            KerasHub, and not gelu itself, as in the released ELECTRA and in Hugging
+            Face.
         tied_to: Another encoder, whose `tied_parts` are used instead of new ones.
         tied_parts: Parts of `TextEmbeddings` to tie.
 
@@ -126,6 +136,8 @@ class TransformerEncoder(keras.Model):
         num_segments=2,
         dropout=0.1,
         attention_dropout=0.1,
+        initializer_range=0.02,
+        approximate_gelu=False,
         tied_to=None,
         tied_parts=("token", "position"),
         **kwargs,
@@ -145,6 +157,7 @@ class TransformerEncoder(keras.Model):
             max_length,
             num_segments,
             dropout,
+            initializer_range,
             tied_to=tied_to.embeddings if tied_to is not None else None,
             tied_parts=tied_parts,
             dtype=self.dtype_policy,
@@ -154,7 +167,7 @@ class TransformerEncoder(keras.Model):
         if embedding_size != hidden_size:
             self.embedding_projection = keras.layers.Dense(
                 hidden_size,
-                kernel_initializer=initializer(),
+                kernel_initializer=initializer(initializer_range),
                 dtype=self.dtype_policy,
                 name="embedding_projection",
             )
@@ -165,6 +178,8 @@ class TransformerEncoder(keras.Model):
                 num_heads,
                 dropout,
                 attention_dropout,
+                initializer_range,
+                approximate_gelu,
                 dtype=self.dtype_policy,
                 name=f"layer_{i}",
             )
@@ -182,6 +197,8 @@ class TransformerEncoder(keras.Model):
         self.num_segments = num_segments
         self.dropout = dropout
         self.attention_dropout = attention_dropout
+        self.initializer_range = initializer_range
+        self.approximate_gelu = approximate_gelu
 
         self.build()
 
@@ -242,4 +259,6 @@ class TransformerEncoder(keras.Model):
             "num_segments": self.num_segments,
             "dropout": self.dropout,
             "attention_dropout": self.attention_dropout,
+            "initializer_range": self.initializer_range,
+            "approximate_gelu": self.approximate_gelu,
         }

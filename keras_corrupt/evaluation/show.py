@@ -27,7 +27,9 @@ def corrupted_examples(model, inputs):
         words = [token(i) for i in ids[:length]]
         for position, text in describe(token, ids[:length], outputs, row):
             words[position] = text
-        texts.append(" ".join(words).replace(" ##", ""))
+        # A plain piece joins the one before it; a described one keeps its "##".
+        spaced = (w[2:] if w.startswith("##") else f" {w}" for w in words)
+        texts.append("".join(spaced)[1:])
     return texts
 
 

@@ -154,8 +154,8 @@ class Warnings(keras.callbacks.Callback):
 
     def on_interval_end(self, step, logs):
         """Looks at the interval's metrics; called by `Intervals`."""
-        if step < 0.2 * self.total:
-            return  # early on, these are normal
+        if step < 0.5 * self.total:
+            return  # until then, these are normal
         if logs.get("val_rtd_auc", 1.0) < 0.55:
             self.say(
                 "the discriminator does not tell replaced tokens from original ones "
@@ -204,10 +204,10 @@ class Intervals(keras.callbacks.Callback):
         self.batches_per_step = batches_per_step
         self.listeners = listeners
         self.interrupted = False
+        self.handlers = {}
 
     def on_train_begin(self, logs=None):
         self.batches = 0
-        self.handlers = {}
         for number in (signal.SIGINT, signal.SIGTERM):
             try:
                 self.handlers[number] = signal.signal(number, self._interrupt)
@@ -218,6 +218,9 @@ class Intervals(keras.callbacks.Callback):
         self.interrupted = True
         signal.signal(number, self.handlers[number])
 
+    def on_epoch_begin(self, epoch, logs=None):
+        self.first_batch = self.batches
+
     def on_train_batch_end(self, batch, logs=None):
         self.batches += 1
         whole_step = self.batches % self.batches_per_step == 0
@@ -226,22 +229,29 @@ class Intervals(keras.callbacks.Callback):
             self.model.stop_training = True
 
     def on_epoch_end(self, epoch, logs=None):
-        if not math.isfinite(logs["loss"]):
-            raise NonFiniteLossError(
-                f"The loss is {logs['loss']} at step {self.step}; this step was not "
-                "saved. Run again with a lower --learning_rate, a longer warm-up or "
-                f"--dtype float32{self._continuation()}."
-            )
-        if not self.interrupted:
+        self._check(logs["loss"])
+        # One that was stopped early gets its row when it is continued and complete.
+        if self.batches - self.first_batch == self.params["steps"]:
             logs = {**logs, **validate(self.model, self.validation)}
+            # The last update may have spoilt weights that no loss has met yet.
+            self._check(logs["val_loss"])
             for listener in self.listeners:
                 listener.on_interval_end(self.step, logs)
         self.checkpoints.save(self.model, self.step)
+
+    def _check(self, loss):
+        if not math.isfinite(loss):
+            raise NonFiniteLossError(
+                f"The loss is {loss} at step {self.step}; this step was not "
+                "saved. Run again with a lower --learning_rate, a longer warm-up or "
+                f"--dtype float32{self._continuation()}."
+            )
 
     def _continuation(self):
         steps = self.checkpoints.steps()
         return f" (the last checkpoint is of step {steps[-1]})" if steps else ""
 
-    def on_train_end(self, logs=None):
+    def release_signals(self):
+        """Gives Ctrl-C and SIGTERM their former meaning back."""
         for number, handler in self.handlers.items():
             signal.signal(number, handler)

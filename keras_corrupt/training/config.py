@@ -22,7 +22,7 @@ class PretrainConfig:
     corpus: tuple[str, ...] = ()
     """Files, globs, directories, `tfds:NAME`, or `python-docs` (built in)."""
     data: str | None = None
-    """Examples made before (a directory or a glob of records), instead of a corpus."""
+    """A directory of examples made before, used instead of the corpus."""
     vocabulary: str | None = None
     """A `vocab.txt` to use; trained on the corpus if not given."""
     vocabulary_size: int = 30522
@@ -116,10 +116,10 @@ class PretrainConfig:
             raise ValueError(
                 f"--preset {self.preset}: unknown; known are {', '.join(presets)}."
             )
-        if bool(self.corpus) == bool(self.data):
+        if not self.corpus and not self.data:
             raise ValueError(
-                "Give either --corpus (files, a directory, tfds:NAME, or python-docs) "
-                "or --data (examples made before)."
+                "Say what to train on: --corpus (files, a directory, tfds:NAME, or "
+                "python-docs) or --data (examples made before)."
             )
         for flag in ("steps", "batch_size", "interval", "accumulate"):
             if getattr(self, flag) < 1:
@@ -137,7 +137,7 @@ class PretrainConfig:
         if not 0 <= self.ema < 1:
             raise ValueError(f"--ema {self.ema} must be at least 0 and less than 1.")
         mask_rate = self.objective.get("mask_rate", 0.15)
-        if not 0 < mask_rate < 1:
+        if not isinstance(mask_rate, (int, float)) or not 0 < mask_rate < 1:
             raise ValueError(
                 f"--objective.mask_rate {mask_rate} must lie between 0 and 1, both "
                 "excluded."

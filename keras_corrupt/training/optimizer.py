@@ -90,8 +90,7 @@ class AdamW(keras.optimizers.Optimizer):
     def update_step(self, gradient, variable, learning_rate):
         index = self._get_variable_index(variable)
         momentum, velocity = self._momentums[index], self._velocities[index]
-        # A gathered embedding's gradient is sparse on TensorFlow; every row decays.
-        gradient = ops.cast(ops.convert_to_tensor(gradient), variable.dtype)
+        gradient = ops.cast(gradient, variable.dtype)
         rate = ops.cast(learning_rate, variable.dtype) * self._multipliers[index]
 
         self.assign_add(momentum, (gradient - momentum) * (1.0 - self.beta_1))
@@ -107,6 +106,12 @@ class AdamW(keras.optimizers.Optimizer):
         if self._decays[index]:
             update = update + self._decays[index] * variable
         self.assign_sub(variable, rate * update)
+
+    def _clip_gradients(self, grads):
+        # A gathered embedding's gradient is sparse on TensorFlow, and lists a token's
+        # row once for each occurrence: added up they have another norm than one by one.
+        dense = [g if g is None else ops.convert_to_tensor(g) for g in grads]
+        return super()._clip_gradients(dense)
 
     def _get_current_learning_rate(self):
         # Keras passes a schedule the number of batches, accumulated ones included.

@@ -1,5 +1,6 @@
 """The run of a recipe: from a corpus to a preset, continued where it was left."""
 
+import contextlib
 import json
 import os
 import sys
@@ -18,6 +19,7 @@ from keras_corrupt.models import preset_directory
 from keras_corrupt.training import report
 from keras_corrupt.training.callbacks import (
     Intervals,
+    NonFiniteLossError,
     Progress,
     RunLog,
     Warnings,
@@ -48,8 +50,9 @@ def main(recipe, description):
             file=sys.stderr,
         )
     try:
-        pretrain(config)
-    except (ValueError, CheckpointError, OSError) as error:
+        if pretrain(config) is None:
+            sys.exit(130)  # a shell's code for Ctrl-C: what follows should not run
+    except (ValueError, CheckpointError, NonFiniteLossError, OSError) as error:
         sys.exit(f"Error: {error}")
 
 
@@ -65,16 +68,18 @@ def pretrain(config):
     Raises:
         ValueError: A setting cannot work, or the output directory holds a run with
             other settings; nothing was changed.
+        NonFiniteLossError: The loss became infinite or not a number.
+        CheckpointError: A checkpoint could not be written or read.
     """
     if config.smoke:
         config = config.shrunk()
     cls = getattr(keras_corrupt.models, config.model)
     config.check(cls.presets)
+    # An option that the model refuses shows now, not after the data are prepared.
+    cls.from_preset("tiny", name="trial", **config.objective)
     output = Path(config.output)
-    claim(output, config)
     keras.utils.set_random_seed(config.seed)
 
-    model, info = build(config, cls, output)
     batches = config.accumulate
     microbatch = config.batch_size // batches
     data = {
@@ -82,7 +87,9 @@ def pretrain(config):
         "max_length": config.sequence_length,
         "seed": config.seed,
     }
-    validation = make_dataset(info.directory, "validation", **data)
+    with claimed(output, config):
+        model, info = build(config, cls, output)
+        validation = make_dataset(info.directory, "validation", **data)
     validation = validation.take(config.validation_batches).cache()
     unigram = unigram_of(info, validation, model)
     print(report.banner(config, model, info, output), flush=True)
@@ -101,17 +108,18 @@ def pretrain(config):
         log = RunLog(output, step, tokens)
         warnings = Warnings(config.steps, unigram[0])
         intervals = Intervals(checkpoints, step, batches, validation, [log, warnings])
-        train = make_dataset(
-            info.directory, "train", start_step=step * batches, **data
-        )
-        model.fit(
-            train,
-            steps_per_epoch=(stop - step) * batches,
-            epochs=epochs,
-            callbacks=[Progress(step, config.steps, batches), log, intervals],
-            verbose=0,
-            shuffle=False,
-        )
+        train = make_dataset(info.directory, "train", start_step=step * batches, **data)
+        try:
+            model.fit(
+                train,
+                steps_per_epoch=(stop - step) * batches,
+                epochs=epochs,
+                callbacks=[Progress(step, config.steps, batches), log, intervals],
+                verbose=0,
+                shuffle=False,
+            )
+        finally:
+            intervals.release_signals()  # Keras does not when training fails
         if intervals.interrupted:
             print(
                 f"\nStopped and saved at step {intervals.step:,}. Run the same command "
@@ -125,8 +133,12 @@ def pretrain(config):
     return model
 
 
-def claim(output, config):
-    """Makes `output` this run's directory, or checks that it is already."""
+@contextlib.contextmanager
+def claimed(output, config):
+    """Makes `output` this run's directory, or checks that it is already.
+
+    If what is done within fails before it wrote anything, the directory goes again.
+    """
     path = output / "run.json"
     asked = {**config.as_dict(), "backend": keras.backend.backend()}
     if path.exists():
@@ -143,6 +155,7 @@ def claim(output, config):
                 + "\nRepeat its settings to continue it, choose another --output, or "
                 "delete it."
             )
+        yield
         return
     if output.exists() and (not output.is_dir() or any(output.iterdir())):
         raise ValueError(
@@ -152,6 +165,13 @@ def claim(output, config):
     output.mkdir(parents=True, exist_ok=True)
     path.with_suffix(".tmp").write_text(json.dumps(asked, indent=2) + "\n")
     path.with_suffix(".tmp").replace(path)
+    try:
+        yield
+    except BaseException:
+        if list(output.iterdir()) == [path]:
+            path.unlink()
+            output.rmdir()
+        raise
 
 
 def build(config, cls, output):
@@ -166,6 +186,12 @@ def build(config, cls, output):
         start, tokenizer = preset_directory.read(config.init_from, cls)
         if tokenizer is not None:
             vocabulary, flags = Path(config.init_from) / "vocab.txt", tokenizer.flags
+        positions = start[cls.main_network]["max_length"]
+        if config.sequence_length > positions:
+            raise ValueError(
+                f"--sequence_length {config.sequence_length} is longer than the "
+                f"{positions} positions of --init_from {config.init_from}."
+            )
     if config.data:
         info = load_dataset_info(config.data)
     else:
@@ -211,7 +237,9 @@ def compile_model(model, config):
         epsilon=config.epsilon,
         bias_correction=config.bias_correction,
         global_clipnorm=config.clip_norm or None,
-        gradient_accumulation_steps=config.accumulate if config.accumulate > 1 else None,
+        gradient_accumulation_steps=config.accumulate
+        if config.accumulate > 1
+        else None,
         use_ema=bool(config.ema),
         ema_momentum=config.ema or 0.99,
     )

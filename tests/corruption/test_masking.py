@@ -1,7 +1,6 @@
 import keras
 import numpy as np
 import pytest
-from tests.conftest import make_inputs
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -11,6 +10,7 @@ from keras_corrupt.corruption import (
     mask_tokens,
     num_masked,
 )
+from tests.conftest import make_inputs
 
 UNMASKABLE = (0, 2, 3)
 

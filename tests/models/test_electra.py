@@ -1,12 +1,12 @@
 import keras
 import numpy as np
 import pytest
-from tests.conftest import make_inputs
 from keras import ops
 
 from keras_corrupt.models import Electra
 from keras_corrupt.models.electra import objective
 from keras_corrupt.training import AdamW
+from tests.conftest import make_inputs
 
 
 def make(sizes, dropout=0.0, **kwargs):

@@ -52,7 +52,7 @@ class Discriminator(keras.Model):
         def dense(units, name):
             return keras.layers.Dense(
                 units,
-                kernel_initializer=initializer(),
+                kernel_initializer=initializer(self.encoder.initializer_range),
                 dtype=self.dtype_policy,
                 name=name,
             )
@@ -69,7 +69,8 @@ class Discriminator(keras.Model):
     def call(self, inputs, training=False):
         """Returns float32 `[batch, length]`, the logits of "replaced"."""
         hidden = self.encoder(inputs, training=training)
-        hidden = ops.gelu(self.transform(hidden), approximate=True)
+        approximate = self.encoder.approximate_gelu
+        hidden = ops.gelu(self.transform(hidden), approximate=approximate)
         return ops.cast(self.classifier(hidden)[..., 0], "float32")
 
 
@@ -109,7 +110,7 @@ class Electra(Pretrainer):
     """
 
     presets = PRESETS
-    #: Thesis, 5.2: the discriminator's loss is much smaller than the generator's.
+    #: The released code's weights; the thesis does not give them.
     loss_weights = {"mlm": 1.0, "rtd": 50.0}
     main_network = "discriminator"
 

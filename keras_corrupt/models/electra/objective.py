@@ -1,4 +1,4 @@
-"""Replaced token detection (Clark's thesis, 5.1.5, 5.2 and algorithm 2).
+"""Replaced token detection (Clark's thesis, 5.1.5 and algorithm 2).
 
     L_RTD = mean over tokens t of
             -1[x~_t = x_t] log(1 - D(x~)_t) - 1[x~_t != x_t] log D(x~)_t
@@ -6,7 +6,8 @@
 
 x is the text, x~ the text with the generator's samples, and D(x~)_t the probability
 that position t was replaced. Where the generator happens to sample the original
-token, the position counts as original.
+token, the position counts as original. The thesis does not give the weight 50; it is
+the released code's.
 """
 
 from keras import ops

@@ -34,7 +34,7 @@ class MaskedLMNetwork(keras.Model):
         )
         self.transform = keras.layers.Dense(
             self.encoder.embedding_size,
-            kernel_initializer=initializer(),
+            kernel_initializer=initializer(self.encoder.initializer_range),
             dtype=self.dtype_policy,
             name="transform",
         )
@@ -65,7 +65,8 @@ class MaskedLMNetwork(keras.Model):
         hidden = self.encoder(inputs, training=training)
         # Only the masked positions meet the vocabulary: six times fewer rows.
         hidden = ops.take_along_axis(hidden, positions[..., None], axis=1)
-        hidden = self.norm(ops.gelu(self.transform(hidden), approximate=True))
+        approximate = self.encoder.approximate_gelu
+        hidden = self.norm(ops.gelu(self.transform(hidden), approximate=approximate))
         table = ops.cast(self.encoder.embeddings.token.embeddings, self.compute_dtype)
         logits = ops.matmul(hidden, ops.transpose(table))
         return ops.cast(logits, "float32") + ops.cast(self.output_bias, "float32")

@@ -1,6 +1,6 @@
 """Masked language modelling (Devlin et al., 2019; Clark's thesis, 5.1.1).
 
-    L_MLM = mean over masked positions t of -log p(x_t | x with [MASK]s)
+L_MLM = mean over masked positions t of -log p(x_t | x with [MASK]s)
 """
 
 from keras import ops
@@ -27,6 +27,6 @@ def masked_lm_loss(logits, target_ids):
 
 
 def correct_predictions(logits, target_ids):
-    """Returns float32 `[batch, masked]`: 1 where the likeliest token is the original."""
+    """Returns 1.0 where the likeliest token is the original, `[batch, masked]`."""
     predicted = ops.argmax(logits, axis=-1)
     return ops.cast(predicted == ops.cast(target_ids, predicted.dtype), "float32")

@@ -1,0 +1,80 @@
+"""TensorFlow and JAX train alike, and bfloat16 like float32."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+SCRIPT = Path(__file__).with_name("train_five_steps.py")
+RUNS = ("electra", "masked_lm", "electra_bfloat16")
+
+
+@pytest.fixture(scope="module")
+def results(tmp_path_factory):
+    """Backend -> run -> (losses of each step, final weights)."""
+    folder = tmp_path_factory.mktemp("backends")
+    processes = {}
+    for backend in ("tensorflow", "jax"):
+        environment = os.environ | {
+            "KERAS_BACKEND": backend,
+            "PYTHONPATH": str(SCRIPT.parents[2]),
+        }
+        processes[backend] = subprocess.Popen(
+            [sys.executable, str(SCRIPT), str(folder / backend), *RUNS],
+            env=environment,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+        )
+    found = {}
+    for backend, process in processes.items():
+        printed, _ = process.communicate(timeout=300)
+        assert process.returncode == 0, printed
+        found[backend] = {
+            run: (
+                json.loads((folder / backend / f"{run}.json").read_text()),
+                dict(np.load(folder / backend / f"{run}.npz")),
+            )
+            for run in RUNS
+        }
+    return found
+
+
+@pytest.mark.tensorflow_only  # The processes have the two backends.
+@pytest.mark.parametrize("run", ["electra", "masked_lm"])
+def test_tensorflow_and_jax_train_alike(results, run):
+    ours, weights = results["tensorflow"][run]
+    theirs, expected = results["jax"][run]
+    assert len(ours) == 5
+    for step, (one, other) in enumerate(zip(ours, theirs, strict=True)):
+        assert one.keys() == other.keys() > {"loss", "mlm_loss"}
+        for name in one:
+            if name.endswith("loss"):
+                assert one[name] == pytest.approx(other[name], rel=1e-4), (step, name)
+    assert ours[4]["loss"] != pytest.approx(ours[0]["loss"], rel=1e-2)  # it moves
+    assert weights.keys() == expected.keys()
+    moved = 0.0
+    for name, array in weights.items():
+        if name.startswith("final"):
+            np.testing.assert_allclose(array, expected[name], rtol=1e-4, atol=2e-5)
+            start = weights[name.replace("final", "initial")]
+            moved = max(moved, np.abs(array - start).max())
+        else:
+            np.testing.assert_array_equal(array, expected[name])
+    assert moved > 1e-3  # far above the tolerance
+
+
+@pytest.mark.tensorflow_only
+@pytest.mark.parametrize("backend", ["tensorflow", "jax"])
+def test_bfloat16_loss_is_near_that_of_float32(results, backend):
+    full, _ = results[backend]["electra"]
+    half, weights = results[backend]["electra_bfloat16"]
+    assert {array.dtype for array in weights.values()} == {np.dtype("float32")}
+    for step, (one, other) in enumerate(zip(half, full, strict=True)):
+        for name in ("mlm_loss", "rtd_loss"):
+            assert one[name] == pytest.approx(other[name], rel=0.03), (step, name)
+    assert half[0]["mlm_loss"] != full[0]["mlm_loss"]  # it did compute in bfloat16

@@ -1,0 +1,148 @@
+"""Every recipe runs, explains itself, and refuses what it does not know."""
+
+import ast
+import dataclasses
+import importlib.util
+import os
+import re
+import runpy
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from keras_corrupt import models
+from keras_corrupt.models import Electra, MaskedLM
+from keras_corrupt.training import PretrainConfig
+from keras_corrupt.training.callbacks import read_metrics
+
+ROOT = Path(__file__).parents[2]
+RECIPES = sorted((ROOT / "recipes").glob("*.py"))
+every_recipe = pytest.mark.parametrize("path", RECIPES, ids=lambda path: path.stem)
+
+
+@pytest.fixture
+def run(monkeypatch):
+    """Runs a recipe as `python RECIPE FLAGS` does, in this process."""
+
+    def run_recipe(path, *flags):
+        monkeypatch.setattr("sys.argv", [str(path), *map(str, flags)])
+        runpy.run_path(str(path), run_name="__main__")
+
+    return run_recipe
+
+
+def load(path):
+    spec = importlib.util.spec_from_file_location(path.stem, path)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+@every_recipe
+def test_smoke(path, run, prepared, tmp_path, capsys):
+    config = load(path).config()
+    output = tmp_path / "run"
+    run(path, "--smoke", "--data", prepared.directory, "--corpus", "--output", output)
+    assert [row["step"] for row in read_metrics(output / "metrics.csv")] == [3, 6]
+    model = {"Electra": Electra, "MaskedLM": MaskedLM}[config.model]
+    loaded = model.from_preset(output / "preset")
+    for name, value in config.objective.items():
+        assert getattr(loaded, name) == value
+    assert "masked LM accuracy" in capsys.readouterr().out
+
+
+@every_recipe
+def test_help_shows_the_docstring_and_explains_every_flag(path, run, capsys):
+    with pytest.raises(SystemExit) as caught:
+        run(path, "--help")
+    assert caught.value.code == 0
+    # Without tyro's colours, frames and line breaks.
+    printed = re.sub(r"\x1b\[[\d;]*m|[│╭╮╰╯─]", "", capsys.readouterr().out)
+    printed = re.sub(r"\s+", " ", printed)
+    module = load(path)
+    for sentence in module.__doc__.split("\n\n"):
+        assert re.sub(r"\s+", " ", sentence).strip() in printed
+    for name, text in field_texts().items():
+        assert f"--{name.replace('_', '-')}" in printed.replace("_", "-")
+        if name != "objective":  # shown as one flag for each of its entries
+            assert text.rstrip(".") in printed, name
+    for name in module.config().objective:
+        assert f"--objective.{name.replace('_', '-')}" in printed.replace("_", "-")
+
+
+def field_texts():
+    """Returns the string under each field of `PretrainConfig`, which --help shows."""
+    source = Path(sys.modules[PretrainConfig.__module__].__file__).read_text()
+    (body,) = (
+        node.body
+        for node in ast.parse(source).body
+        if isinstance(node, ast.ClassDef) and node.name == "PretrainConfig"
+    )
+    return {
+        field.target.id: re.sub(r"\s+", " ", text.value.value)
+        for field, text in zip(body, body[1:], strict=False)
+        if isinstance(field, ast.AnnAssign)
+        and isinstance(text, ast.Expr)
+        and isinstance(text.value, ast.Constant)
+    }
+
+
+def test_every_field_has_a_text():
+    assert set(field_texts()) == {f.name for f in dataclasses.fields(PretrainConfig)}
+
+
+@every_recipe
+def test_docstring_has_the_command_and_output_is_its_own(path):
+    module = load(path)
+    assert f"python recipes/{path.name}" in module.__doc__
+    assert module.config().output == f"runs/{path.stem}"
+
+
+@every_recipe
+def test_the_values_can_work(path):
+    config = load(path).config()
+    if not config.corpus:  # the user's to give
+        config = dataclasses.replace(config, corpus=("corpus.txt",))
+    config.check(getattr(models, config.model).presets)
+
+
+@every_recipe
+def test_an_unknown_flag_exits_with_2_and_writes_nothing(path, run, tmp_path, capsys):
+    with pytest.raises(SystemExit) as caught:
+        run(path, "--output", tmp_path / "run", "--nonsense", "1")
+    assert caught.value.code == 2
+    assert "--nonsense" in capsys.readouterr().err
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.tensorflow_only  # Once is enough.
+def test_the_first_command(tmp_path):
+    """From the built-in corpus to a preset, in a process of its own."""
+    command = [sys.executable, str(ROOT / "recipes" / "electra_tiny.py"), "--smoke"]
+    ran = subprocess.run(
+        command,
+        cwd=tmp_path,
+        env=os.environ | {"PYTHONPATH": str(ROOT)},
+        capture_output=True,
+        text=True,
+        timeout=300,
+    )
+    assert ran.returncode == 0, ran.stderr
+    assert "Traceback" not in ran.stderr
+    directory = tmp_path / "runs" / "electra_tiny"
+    assert [path.name for path in tmp_path.iterdir()] == ["runs"]
+    assert sorted(path.name for path in directory.iterdir()) == [
+        "checkpoints",
+        "curves.png",
+        "data",
+        "metrics.csv",
+        "preset",
+        "run.json",
+        "tensorboard",
+    ]
+    model = Electra.from_preset(directory / "preset")
+    assert model.tokenizer.vocabulary_size == 1000
+    (score,) = model.score(["Return the number of items."])
+    assert score.tokens[0] == "[CLS]" and score.tokens[-1] == "[SEP]"

@@ -1,0 +1,151 @@
+"""A run that was killed and interrupted ends where an undisturbed one ends."""
+
+import os
+import random
+import re
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import h5py
+import numpy as np
+import pytest
+
+ROOT = Path(__file__).parents[2]
+# A small network with dropout, the default. Accumulation and averaging have states
+# of their own.
+RECIPE = """
+from keras_corrupt.models import Electra
+from keras_corrupt.training import PretrainConfig, main
+
+Electra.presets["tiny"] = {
+    "discriminator": {
+        "vocabulary_size": 120,
+        "num_layers": 1,
+        "hidden_size": 32,
+        "intermediate_size": 64,
+        "num_heads": 2,
+        "max_length": 32,
+    },
+    "generator": {"hidden_size": 16, "intermediate_size": 32, "num_heads": 1},
+}
+config = PretrainConfig(
+    model="Electra",
+    preset="tiny",
+    output="",
+    sequence_length=32,
+    batch_size=8,
+    accumulate=2,
+    ema=0.9,
+    steps=60,
+    learning_rate=1e-3,
+    warmup_steps=6,
+    interval=5,
+    validation_batches=1,
+)
+main(config, "A recipe.")
+"""
+
+
+class Recipe:
+    """A recipe in a process of its own."""
+
+    def __init__(self, backend, data, output, log):
+        self.output, self.log = Path(output), log
+        environment = os.environ | {
+            "KERAS_BACKEND": backend,
+            "PYTHONPATH": str(ROOT),
+            "PYTHONUNBUFFERED": "1",
+            # Most of a short run on JAX is compilation, the same in each process.
+            "JAX_COMPILATION_CACHE_DIR": str(self.output.parent / "compiled"),
+        }
+        command = [sys.executable, "-c", RECIPE, "--data", data, "--output", output]
+        with open(log, "w") as file:
+            self.process = subprocess.Popen(
+                list(map(str, command)),
+                env=environment,
+                stdout=file,
+                stderr=subprocess.STDOUT,
+            )
+
+    def wait(self):
+        self.process.wait(timeout=300)
+        return self.process.returncode, self.log.read_text()
+
+    def signal_after_checkpoint(self, number):
+        """Sends a signal, at a random moment after the next checkpoint appears."""
+        known = checkpoints(self.output)
+        deadline = time.monotonic() + 300
+        while checkpoints(self.output) <= known:
+            assert self.process.poll() is None, self.log.read_text()
+            assert time.monotonic() < deadline, self.log.read_text()
+            time.sleep(0.01)
+        time.sleep(random.random() * 0.3)
+        self.process.send_signal(number)
+        return self.wait()
+
+
+def checkpoints(output):
+    return {path.name for path in output.glob("checkpoints/step-*.npz")}
+
+
+def arrays(output):
+    """All arrays of the preset and of the last checkpoint."""
+    found = {}
+    for path in sorted(output.glob("preset/*/model.weights.h5")):
+
+        def add(name, item, network=path.parent.name):
+            if isinstance(item, h5py.Dataset):
+                found[f"{network}/{name}"] = item[()]
+
+        with h5py.File(path) as file:
+            file.visititems(add)
+    last = output / "checkpoints" / max(checkpoints(output))
+    with np.load(last) as archive:
+        found |= {f"{last.name}/{name}": archive[name] for name in archive.files}
+    return found
+
+
+@pytest.mark.tensorflow_only  # The processes have the two backends.
+@pytest.mark.parametrize("backend", ["tensorflow", "jax"])
+def test_killed_and_interrupted_run_ends_like_an_undisturbed_one(
+    backend, prepared, tmp_path
+):
+    data = prepared.directory
+    whole, broken = tmp_path / "whole", tmp_path / "broken"
+    undisturbed = Recipe(backend, data, whole, tmp_path / "whole.log")
+
+    killed = Recipe(backend, data, broken, tmp_path / "killed.log")
+    code, log = killed.signal_after_checkpoint(signal.SIGKILL)
+    assert code == -signal.SIGKILL, log
+    assert not (broken / "preset").exists()
+
+    interrupted = Recipe(backend, data, broken, tmp_path / "interrupted.log")
+    code, log = interrupted.signal_after_checkpoint(signal.SIGINT)
+    assert code == 130, log
+    stopped = re.search(r"Stopped and saved at step (\d+)\. Run the same command", log)
+    assert stopped, log
+    assert f"step-{int(stopped[1]):09d}.npz" in checkpoints(broken)
+    assert not (broken / "preset").exists()
+
+    code, log = Recipe(backend, data, broken, tmp_path / "last.log").wait()
+    assert code == 0, log
+    assert f"Continuing at step {stopped[1]}." in log
+    code, log = undisturbed.wait()
+    assert code == 0, log
+    assert "Continuing" not in log
+
+    ours, expected = arrays(broken), arrays(whole)
+    assert ours.keys() == expected.keys()
+    assert "step-000000060.npz/description" in ours
+    assert {"generator", "discriminator"} <= {name.split("/")[0] for name in ours}
+    for name, array in expected.items():
+        np.testing.assert_array_equal(ours[name], array, err_msg=name)
+    # The averages are what is saved; they are not the last weights.
+    assert not np.array_equal(
+        *(expected[f"step-000000060.npz/{g}.0"] for g in ("model", "optimizer"))
+    )
+    steps = re.findall(r"^(\d+),", (broken / "metrics.csv").read_text(), re.MULTILINE)
+    assert steps == [str(step) for step in range(5, 61, 5)]

@@ -1,0 +1,252 @@
+import math
+import os
+import re
+import signal
+from types import SimpleNamespace
+
+import keras
+import numpy as np
+import pytest
+
+from keras_corrupt.models import Electra
+from keras_corrupt.training import AdamW, callbacks
+from keras_corrupt.training.callbacks import (
+    Intervals,
+    NonFiniteLossError,
+    Progress,
+    RunLog,
+    Warnings,
+    read_metrics,
+    validate,
+)
+from tests.conftest import make_inputs
+
+VALIDATION = [make_inputs(seed=1), make_inputs(seed=2)]
+
+
+class Validation(keras.utils.PyDataset):
+    def __init__(self):
+        super().__init__()
+
+    def __len__(self):
+        return len(VALIDATION)
+
+    def __getitem__(self, index):
+        return (VALIDATION[index],)
+
+
+def weights(model):
+    return [np.array(v) for v in (*model.variables, *model.optimizer.variables)]
+
+
+# === validate ===
+
+
+def test_validation_is_repeatable_and_leaves_training_alone(sizes, inputs):
+    sizes["discriminator"] |= {"num_layers": 1}
+    model = Electra(**sizes)
+    model.compile(optimizer=AdamW(1e-2), jit_compile=False)
+
+    def train():
+        model.fit(inputs, batch_size=6, epochs=1, shuffle=False, verbose=0)
+
+    train()
+    start = weights(model)
+    train()
+    expected = weights(model)
+    for variable, value in zip(
+        (*model.variables, *model.optimizer.variables), start, strict=True
+    ):
+        variable.assign(value)
+
+    first = validate(model, Validation())
+    assert first == validate(model, Validation())
+    assert np.isfinite(list(first.values())).all()
+    assert {"val_loss", "val_mlm_loss", "val_rtd_loss", "val_rtd_auc"} <= first.keys()
+    # Without it, other masks and samples give other numbers.
+    drawn = [model.evaluate(Validation(), return_dict=True, verbose=0)["mlm_loss"]]
+    drawn.append(model.evaluate(Validation(), return_dict=True, verbose=0)["mlm_loss"])
+    assert len({first["val_mlm_loss"], *drawn}) == 3
+
+    for variable, value in zip(
+        (*model.variables, *model.optimizer.variables), start, strict=True
+    ):
+        variable.assign(value)
+    validate(model, Validation())
+    train()
+    for after, value in zip(weights(model), expected, strict=True):
+        np.testing.assert_array_equal(after, value)
+
+
+# === RunLog ===
+
+
+def log_intervals(directory, step, steps, loss=1.0):
+    log = RunLog(directory, step, tokens_per_step=10)
+    log.set_model(SimpleNamespace(optimizer=SimpleNamespace(learning_rate=0.5)))
+    log.on_train_begin()
+    for done in steps:
+        log.on_interval_end(done, {"loss": loss, "a_loss": np.float32(2.0)})
+    log.on_train_end()
+    return log
+
+
+def test_metrics_of_a_continued_run_have_each_step_once(tmp_path):
+    # The row of step 6 was written, its checkpoint was not: the run goes on from 3.
+    log_intervals(tmp_path, 0, [3, 6], loss=1.0)
+    log_intervals(tmp_path, 3, [6, 9], loss=7.0)
+    rows = read_metrics(tmp_path / "metrics.csv")
+    assert [row["step"] for row in rows] == [3, 6, 9]
+    assert [row["tokens"] for row in rows] == [30, 60, 90]
+    assert [row["loss"] for row in rows] == [1.0, 7.0, 7.0]
+    assert {row["learning_rate"] for row in rows} == {0.5}
+    assert sorted(path.name for path in tmp_path.iterdir()) == [
+        "metrics.csv",
+        "tensorboard",
+    ]
+
+
+def test_seconds_go_on_from_the_earlier_attempt(tmp_path):
+    (tmp_path / "metrics.csv").write_text("step,seconds\n3,100.5\n6,200.5\n")
+    log = RunLog(tmp_path, 3, tokens_per_step=10)
+    assert log.rows == [{"step": 3, "seconds": 100.5}]
+    assert log.seconds == 100.5
+
+
+def test_no_metrics_file_is_no_rows(tmp_path):
+    assert read_metrics(tmp_path / "metrics.csv") == []
+
+
+# === Warnings ===
+
+GOOD = {
+    "val_rtd_auc": 0.9,
+    "val_rtd_recall": 0.4,
+    "val_mlm_loss": 3.0,
+    "val_sampled_accuracy": 0.5,
+    "val_replaced_fraction": 0.07,
+}
+
+
+@pytest.mark.parametrize(
+    "change, said",
+    [
+        ({"val_rtd_auc": 0.52}, r"AUC 0\.52, recall 0\.40.*--learning_rate"),
+        ({"val_mlm_loss": 6.5}, r"loss 6\.50.*token frequencies \(6\.00\)"),
+        ({"val_sampled_accuracy": 0.9}, r"restores most.*0\.070 of all.*mask_rate"),
+    ],
+)
+def test_warns_once_with_a_remedy(change, said, capsys):
+    warnings = Warnings(total=100, unigram_loss=6.0)
+    warnings.on_interval_end(10, GOOD | change)  # normal so early
+    assert capsys.readouterr().err == ""
+    warnings.on_interval_end(60, GOOD | change)
+    text = capsys.readouterr().err.replace("\n", " ")
+    assert text.count("Warning") == 1
+    assert re.search(said, text)
+    warnings.on_interval_end(70, GOOD | change)
+    assert capsys.readouterr().err == ""
+
+
+def test_says_nothing_of_a_good_run_or_of_a_masked_lm(capsys):
+    warnings = Warnings(total=100, unigram_loss=6.0)
+    warnings.on_interval_end(60, GOOD)
+    warnings.on_interval_end(60, {"val_mlm_loss": 3.0})
+    assert capsys.readouterr().err == ""
+
+
+# === Intervals ===
+
+
+class Saved:
+    """Stands for `Checkpoints`."""
+
+    def __init__(self):
+        self.done = []
+
+    def save(self, model, step):
+        self.done.append(step)
+
+    def steps(self):
+        return self.done
+
+
+@pytest.fixture
+def intervals():
+    callback = Intervals(Saved(), 10, 2, validation=None, listeners=[])
+    callback.set_model(SimpleNamespace(stop_training=False))
+    callback.set_params({"steps": 6})
+    callback.on_train_begin()
+    callback.on_epoch_begin(0)
+    yield callback
+    callback.release_signals()
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_stops_after_a_whole_step(intervals, number):
+    intervals.on_train_batch_end(0)
+    intervals.on_train_batch_end(1)
+    os.kill(os.getpid(), number)
+    assert intervals.interrupted
+    assert not intervals.model.stop_training
+    intervals.on_train_batch_end(2)  # half a step: gradients are still accumulating
+    assert not intervals.model.stop_training
+    intervals.on_train_batch_end(3)
+    assert intervals.model.stop_training
+    intervals.on_epoch_end(0, {"loss": 1.0})
+    assert intervals.checkpoints.done == [12]
+
+
+@pytest.mark.parametrize("batches, rows", [(4, []), (6, [13])])
+def test_only_a_complete_interval_gets_a_row(intervals, monkeypatch, batches, rows):
+    seen = []
+    listener = SimpleNamespace(on_interval_end=lambda step, logs: seen.append(step))
+    intervals.listeners = [listener]
+    monkeypatch.setattr(callbacks, "validate", lambda *args: {"val_loss": 1.0})
+    for batch in range(batches):
+        if batch == batches - 1:
+            os.kill(os.getpid(), signal.SIGINT)
+        intervals.on_train_batch_end(batch)
+    assert intervals.model.stop_training
+    intervals.on_epoch_end(0, {"loss": 1.0})
+    assert seen == rows
+    assert intervals.checkpoints.done == [10 + batches // 2]
+
+
+def test_the_second_ctrl_c_breaks_off(intervals):
+    os.kill(os.getpid(), signal.SIGINT)
+    with pytest.raises(KeyboardInterrupt):
+        os.kill(os.getpid(), signal.SIGINT)
+
+
+def test_signals_are_ours_only_while_training():
+    before = [signal.getsignal(n) for n in (signal.SIGINT, signal.SIGTERM)]
+    callback = Intervals(Saved(), 0, 1, validation=None, listeners=[])
+    callback.on_train_begin()
+    assert signal.getsignal(signal.SIGTERM) == callback._interrupt
+    callback.release_signals()
+    assert [signal.getsignal(n) for n in (signal.SIGINT, signal.SIGTERM)] == before
+
+
+@pytest.mark.parametrize("loss", [math.nan, math.inf])
+def test_a_non_finite_loss_is_not_saved(intervals, loss):
+    intervals.checkpoints.done = [8]
+    intervals.on_train_batch_end(0)
+    intervals.on_train_batch_end(1)
+    remedy = "step 11.*not saved.*--learning_rate.*float32.*checkpoint is of step 8"
+    with pytest.raises(NonFiniteLossError, match=remedy):
+        intervals.on_epoch_end(0, {"loss": loss})
+    assert intervals.checkpoints.done == [8]
+
+
+# === Progress ===
+
+
+def test_progress_counts_updates_of_the_whole_run(capsys):
+    progress = Progress(step=4, total=10, batches_per_step=2)
+    progress.on_train_begin()
+    for batch in range(6):
+        progress.on_train_batch_end(batch, {"loss": 1.0, "mlm_accuracy": 0.5})
+    assert (progress.bar.n, progress.bar.total) == (7, 10)
+    progress.on_train_end()
+    assert "7/10" in capsys.readouterr().err
