@@ -69,31 +69,47 @@ def show(
     directory: Annotated[str, tyro.conf.Positional],
     examples: int = 3,
     split: Literal["train", "validation"] = "train",
+    preset: str | None = None,
 ) -> None:
-    """Prints what a prepared directory holds and its first examples, decoded.
+    """Prints what a prepared directory holds, and examples as text and corrupted.
 
     Args:
         directory: The output of prepare.
         examples: How many to print.
         split: Which split to print from.
+        preset: A trained model, whose corruption and judgement to print; without one
+            the examples are printed masked.
     """
     import tensorflow as tf
+
+    from keras_corrupt.data.records import EXAMPLES, RecordFormat, parse
+    from keras_corrupt.evaluation.show import corrupted_examples, masked_examples
+    from keras_corrupt.models import load_preset
 
     info = load_dataset_info(directory)
     info.check_shards()
     tokenizer = WordPieceTokenizer.load(directory)
+    model = load_preset(preset) if preset else None
     print(_summary(info))
     paths = [str(info.directory / shard.file) for shard in info.split(split).shards]
-    records = tf.data.TFRecordDataset(paths).take(examples).as_numpy_iterator()
-    for number, record in enumerate(records):
-        features = tf.train.Example.FromString(record).features.feature
-        token_ids = features["token_ids"].int64_list.value
-        segment_ids = features["segment_ids"].int64_list.value
-        print(f"\nexample {number}: {len(token_ids)} tokens")
-        pairs = zip(segment_ids, token_ids, strict=True)
+    records = list(tf.data.TFRecordDataset(paths).take(examples))
+    inputs = parse(tf.stack(records), RecordFormat(EXAMPLES), info.max_length)
+    inputs = {name: tensor.numpy() for name, tensor in inputs.items()}
+    if model is None:
+        kind, corrupted = "masked", masked_examples(tokenizer, inputs)
+    else:
+        kind, corrupted = "corrupted", corrupted_examples(model, inputs)
+    for number, text in enumerate(corrupted):
+        length = inputs["padding_mask"][number].sum()
+        pairs = zip(
+            inputs["segment_ids"][number], inputs["token_ids"][number], strict=True
+        )
+        pairs = itertools.islice(pairs, int(length))
+        print(f"\nexample {number}: {length} tokens")
         for segment, group in itertools.groupby(pairs, key=lambda pair: pair[0]):
             ids = [token_id for _, token_id in group]
             print(f"  segment {segment} ({len(ids)}): {tokenizer.decode(ids)}")
+        print(f"  {kind}: {text}")
 
 
 def _summary(info: DatasetInfo) -> str:

@@ -102,6 +102,12 @@ def make_dataset(
     batches = batches.map(
         parse_batch, num_parallel_calls=tf.data.AUTOTUNE, deterministic=True
     )
+    if split == "validation":
+        # So that Keras, and a progress bar, know where the pass ends.
+        size = batch_size // num_hosts
+        share = len(range(start + host, files.examples, num_hosts))
+        count = share // size if drop_remainder else -(-share // size)
+        batches = batches.apply(tf.data.experimental.assert_cardinality(count))
     return batches.prefetch(tf.data.AUTOTUNE)
 
 

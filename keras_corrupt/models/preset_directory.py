@@ -51,6 +51,11 @@ def write(directory, model):
         raise
 
 
+def class_name(directory):
+    """Returns the name of the model class that a preset is of."""
+    return _read_config(Path(directory))["class"]
+
+
 def read(directory, cls):
     """Returns the constructor arguments and the tokenizer (or `None`)."""
     directory = Path(directory)

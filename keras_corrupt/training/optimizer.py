@@ -108,9 +108,10 @@ class AdamW(keras.optimizers.Optimizer):
         self.assign_sub(variable, rate * update)
 
     def _clip_gradients(self, grads):
-        # A gathered embedding's gradient is sparse on TensorFlow, and lists a token's
-        # row once for each occurrence: added up they have another norm than one by one.
-        dense = [g if g is None else ops.convert_to_tensor(g) for g in grads]
+        # On TensorFlow a gathered embedding's gradient lists a token's row once for
+        # each occurrence, and Keras squares the rows before it adds them up, here and
+        # in the second moment. Adding zeros makes it one dense tensor first.
+        dense = [g if g is None else ops.zeros(g.shape, g.dtype) + g for g in grads]
         return super()._clip_gradients(dense)
 
     def _get_current_learning_rate(self):
