@@ -24,7 +24,20 @@ every_recipe = pytest.mark.parametrize("path", RECIPES, ids=lambda path: path.st
 
 @pytest.fixture
 def run(monkeypatch):
-    """Runs a recipe as `python RECIPE FLAGS` does, in this process."""
+    """Runs a recipe as `python RECIPE FLAGS` does, in this process.
+
+    Its smallest preset is smaller still.
+    """
+    small = Electra.presets["tiny"]["discriminator"] | {
+        "num_layers": 1,
+        "hidden_size": 16,
+        "intermediate_size": 32,
+        "embedding_size": 16,
+    }
+    generator = {"hidden_size": 8, "intermediate_size": 16, "num_heads": 1}
+    electra = {"discriminator": small, "generator": generator, "mask_rate": 0.15}
+    monkeypatch.setitem(Electra.presets, "tiny", electra)
+    monkeypatch.setitem(MaskedLM.presets, "tiny", {"encoder": small})
 
     def run_recipe(path, *flags):
         monkeypatch.setattr("sys.argv", [str(path), *map(str, flags)])

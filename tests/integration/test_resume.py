@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 ROOT = Path(__file__).parents[2]
-# A small network with dropout, the default. Accumulation and averaging have states
+# A small network with dropout. Accumulation and averaging have states
 # of their own.
 RECIPE = """
 from keras_corrupt.models import Electra
@@ -28,6 +28,8 @@ Electra.presets["tiny"] = {
         "intermediate_size": 64,
         "num_heads": 2,
         "max_length": 32,
+        "dropout": 0.1,
+        "attention_dropout": 0.1,
     },
     "generator": {"hidden_size": 16, "intermediate_size": 32, "num_heads": 1},
 }

@@ -1,6 +1,6 @@
 """Trains for five steps without chance; writes losses and weights.
 
-    python train_five_steps.py DIRECTORY RUN...
+python train_five_steps.py DIRECTORY RUN...
 """
 
 import json

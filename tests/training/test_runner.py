@@ -137,8 +137,7 @@ def contents(directory):
     "changes, message",
     [
         ({"preset": "huge"}, r"--preset huge: unknown; known are tiny, small, base"),
-        ({"data": None}, "Give either --corpus .* or --data"),
-        ({"corpus": ("python-docs",)}, "Give either --corpus .* or --data"),
+        ({"data": None}, "what to train on: --corpus .* or --data"),
         ({"data": "absent"}, "absent: holds no dataset.json.*Prepare it with"),
         ({"objective": {"mask_rate": 0.0}}, r"mask_rate 0\.0 must lie between 0 and 1"),
         ({"objective": {"mask_rate": 1.0}}, r"mask_rate 1\.0 must lie between 0 and 1"),
@@ -353,7 +352,9 @@ def test_the_preset_is_the_trained_model(finished, prepared):
     assert loaded.mask_rate == 0.2
     assert loaded.tokenizer.fingerprint == prepared.tokenizer_fingerprint
     texts = ["balbel cin dam", ("fur got", "bel bel bel bel")]
-    for one, other in zip(loaded.score(texts), finished.model.score(texts), strict=True):
+    for one, other in zip(
+        loaded.score(texts), finished.model.score(texts), strict=True
+    ):
         assert one.tokens == other.tokens
         assert one.tokens[0] == "[CLS]"
         np.testing.assert_array_equal(one.probabilities, other.probabilities)
@@ -375,8 +376,9 @@ def test_a_finished_run_run_again_prints_the_table_again(finished, capsys):
     model = pretrain(finished.config)
     printed = capsys.readouterr().out
     assert "Continuing" not in printed
-    assert printed[printed.index("\nvalidation") :] == (
-        finished.printed[finished.printed.index("\nvalidation") :]
+    assert (
+        printed[printed.index("\nvalidation") :]
+        == (finished.printed[finished.printed.index("\nvalidation") :])
     )
     for one, other in zip(model.weights, finished.model.weights, strict=True):
         if "seed" not in one.path:
