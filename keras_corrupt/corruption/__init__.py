@@ -2,6 +2,7 @@
 
 from keras_corrupt.corruption.masking import (
     Masking,
+    check_rates,
     choose_positions,
     gather_tokens,
     mask_tokens,
@@ -12,6 +13,7 @@ from keras_corrupt.corruption.sampling import sample_tokens
 
 __all__ = [
     "Masking",
+    "check_rates",
     "choose_positions",
     "gather_tokens",
     "mask_tokens",

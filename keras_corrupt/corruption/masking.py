@@ -72,6 +72,18 @@ def choose_positions(inputs, mask_rate, unmaskable_ids, seed):
     return Masking(ops.cast(positions, "int32"), weights)
 
 
+def check_rates(keep_rate, random_rate=0.0):
+    """Raises a `ValueError` unless both are fractions that add up to at most 1."""
+    rates = {"keep_rate": keep_rate, "random_rate": random_rate}
+    for name, rate in rates.items():
+        if isinstance(rate, str) or not 0 <= rate <= 1:
+            raise ValueError(f"`{name}` must lie between 0 and 1; got {rate!r}.")
+    if keep_rate + random_rate > 1:
+        raise ValueError(
+            f"`keep_rate` and `random_rate` must add up to at most 1; got {rates}."
+        )
+
+
 def gather_tokens(token_ids, positions):
     """Returns the ids at `positions`: int32 `[batch, masked]`."""
     return ops.take_along_axis(token_ids, positions, axis=1)

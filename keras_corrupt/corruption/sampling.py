@@ -20,4 +20,7 @@ def sample_tokens(logits, seed):
     rows = ops.cast(ops.stop_gradient(logits), "float32")
     rows = ops.reshape(rows, (-1, vocabulary_size))
     sample = keras.random.categorical(rows, 1, dtype="int32", seed=seed)
+    # Logits that are not numbers make TensorFlow draw an id past the end; the loss
+    # will tell, if the embedding does not fail first.
+    sample = ops.minimum(sample, vocabulary_size - 1)
     return ops.reshape(sample, (-1, logits.shape[1]))

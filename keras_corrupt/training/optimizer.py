@@ -15,6 +15,7 @@ class AdamW(keras.optimizers.Optimizer):
     - weight decay leaves out biases and layer norms, on every backend;
     - bias correction can be left out, as in BERT's and ELECTRA's released code;
     - each variable's learning rate can have a factor (layer-wise decay);
+    - a token that occurs twice in a batch counts as one gradient, on every backend;
     - with gradient accumulation, schedules and moving averages advance once an
       update, not once a batch.
 
@@ -87,6 +88,13 @@ class AdamW(keras.optimizers.Optimizer):
                 return factor
         return 1.0
 
+    def apply(self, grads, trainable_variables=None):
+        # On TensorFlow a gathered embedding's gradient lists a token's row once for
+        # each occurrence, and Keras squares the rows before it adds them up, in the
+        # norm and in the second moment. Adding zeros makes it one dense tensor first.
+        dense = [g if g is None else ops.zeros(g.shape, g.dtype) + g for g in grads]
+        super().apply(dense, trainable_variables)
+
     def update_step(self, gradient, variable, learning_rate):
         index = self._get_variable_index(variable)
         momentum, velocity = self._momentums[index], self._velocities[index]
@@ -106,13 +114,6 @@ class AdamW(keras.optimizers.Optimizer):
         if self._decays[index]:
             update = update + self._decays[index] * variable
         self.assign_sub(variable, rate * update)
-
-    def _clip_gradients(self, grads):
-        # On TensorFlow a gathered embedding's gradient lists a token's row once for
-        # each occurrence, and Keras squares the rows before it adds them up, here and
-        # in the second moment. Adding zeros makes it one dense tensor first.
-        dense = [g if g is None else ops.zeros(g.shape, g.dtype) + g for g in grads]
-        return super()._clip_gradients(dense)
 
     def _get_current_learning_rate(self):
         # Keras passes a schedule the number of batches, accumulated ones included.

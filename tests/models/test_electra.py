@@ -234,6 +234,10 @@ def test_constructor_errors(sizes, tokenizer):
         Electra(**sizes, tokenizer=tokenizer)
     with pytest.raises(ValueError, match="mask_id"):
         Electra(**{**sizes, "mask_id": 103})
+    sizes["discriminator"] |= {"vocabulary_size": 50}
+    for rate in (-0.1, 1.1, "x"):
+        with pytest.raises(ValueError, match="keep_rate"):
+            Electra(**sizes, keep_rate=rate)
     with pytest.raises(ValueError, match="tied_embeddings"):
         Electra(**sizes, tied_embeddings="none at all")
 

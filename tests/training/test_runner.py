@@ -451,9 +451,10 @@ def test_interrupted_then_short_of_space_then_finished(
             assert rows[-1][name] == value, name
 
 
-def test_a_non_finite_loss_leaves_no_checkpoint(config, tmp_path):
+@pytest.mark.parametrize("model", ["Electra", "MaskedLM"])
+def test_a_non_finite_loss_leaves_no_checkpoint(config, tmp_path, model):
     handlers = [signal.getsignal(n) for n in (signal.SIGINT, signal.SIGTERM)]
-    changes = {"model": "MaskedLM", "learning_rate": 1e30, "interval": 1}
+    changes = {"model": model, "learning_rate": 1e30, "interval": 1}
     config = dataclasses.replace(config, **changes)
     with pytest.raises(NonFiniteLossError, match="at step .*lower --learning_rate"):
         pretrain(config)

@@ -7,6 +7,7 @@ import numpy as np
 from keras import ops
 
 from keras_corrupt.corruption import (
+    check_rates,
     gather_tokens,
     mask_tokens,
     replace_tokens,
@@ -129,6 +130,7 @@ class Electra(Pretrainer):
             mask_rate=mask_rate,
             **kwargs,
         )
+        check_rates(keep_rate)
         if tied_embeddings not in TIED_PARTS:
             raise ValueError(
                 f"`tied_embeddings` must be one of {sorted(TIED_PARTS)}; got "

@@ -5,6 +5,7 @@ from keras import ops
 
 from keras_corrupt.corruption import (
     Masking,
+    check_rates,
     choose_positions,
     gather_tokens,
     mask_tokens,
@@ -108,6 +109,7 @@ class MaskedLM(Pretrainer):
             mask_rate=mask_rate,
             **kwargs,
         )
+        check_rates(keep_rate, random_rate)
 
         # === Layers ===
         self.network = MaskedLMNetwork(encoder, dtype=self.dtype_policy, name="network")
