@@ -26,6 +26,7 @@ class Progress(keras.callbacks.Callback):
     def __init__(self, step, total, batches_per_step):
         super().__init__()
         self.step, self.total, self.batches_per_step = step, total, batches_per_step
+        self.bar = None
 
     def on_train_begin(self, logs=None):
         from tqdm import tqdm
@@ -48,8 +49,10 @@ class Progress(keras.callbacks.Callback):
                 terms = {k: f"{float(v):.3f}" for k, v in logs.items() if "loss" in k}
                 self.bar.set_postfix(terms, refresh=False)
 
-    def on_train_end(self, logs=None):
-        self.bar.close()
+    def release(self):
+        """Ends the bar."""
+        if self.bar:
+            self.bar.close()
 
 
 class RunLog(keras.callbacks.Callback):
@@ -66,6 +69,7 @@ class RunLog(keras.callbacks.Callback):
         self.path = directory / "metrics.csv"
         self.events = directory / "tensorboard"
         self.tokens_per_step = tokens_per_step
+        self.writer = None
         self.rows = [row for row in read_metrics(self.path) if row["step"] <= step]
         self.seconds = self.rows[-1]["seconds"] if self.rows else 0.0
 
@@ -100,8 +104,10 @@ class RunLog(keras.callbacks.Callback):
                     tf.summary.scalar(name, value)
         self.writer.flush()
 
-    def on_train_end(self, logs=None):
-        self.writer.close()
+    def release(self):
+        """Closes the TensorBoard file."""
+        if self.writer:
+            self.writer.close()
 
 
 def read_metrics(path):
@@ -251,7 +257,7 @@ class Intervals(keras.callbacks.Callback):
         steps = self.checkpoints.steps()
         return f" (the last checkpoint is of step {steps[-1]})" if steps else ""
 
-    def release_signals(self):
+    def release(self):
         """Gives Ctrl-C and SIGTERM their former meaning back."""
         for number, handler in self.handlers.items():
             signal.signal(number, handler)

@@ -80,16 +80,9 @@ def pretrain(config):
     output = Path(config.output)
     keras.utils.set_random_seed(config.seed)
 
-    batches = config.accumulate
-    microbatch = config.batch_size // batches
-    data = {
-        "batch_size": microbatch,
-        "max_length": config.sequence_length,
-        "seed": config.seed,
-    }
     with claimed(output, config):
         model, info = build(config, cls, output)
-        validation = make_dataset(info.directory, "validation", **data)
+        validation = batches_of(info, "validation", config)
     validation = validation.take(config.validation_batches).cache()
     unigram = unigram_of(info, validation, model)
     print(report.banner(config, model, info, output), flush=True)
@@ -99,27 +92,13 @@ def pretrain(config):
     while (step := checkpoints.restore(model)) < config.steps:
         if step:
             print(f"Continuing at step {step:,}.", flush=True)
-        # A run that was stopped within an interval first completes that one.
-        stop = min(config.steps, (step // config.interval + 1) * config.interval)
-        epochs = 1
-        if stop - step == config.interval:
-            epochs = (config.steps - step) // config.interval
-        tokens = config.batch_size * config.sequence_length
-        log = RunLog(output, step, tokens)
-        warnings = Warnings(config.steps, unigram[0])
-        intervals = Intervals(checkpoints, step, batches, validation, [log, warnings])
-        train = make_dataset(info.directory, "train", start_step=step * batches, **data)
-        try:
-            model.fit(
-                train,
-                steps_per_epoch=(stop - step) * batches,
-                epochs=epochs,
-                callbacks=[Progress(step, config.steps, batches), log, intervals],
-                verbose=0,
-                shuffle=False,
-            )
-        finally:
-            intervals.release_signals()  # Keras does not when training fails
+        log = RunLog(output, step, config.batch_size * config.sequence_length)
+        listeners = [log, Warnings(config.steps, unigram[0])]
+        intervals = Intervals(
+            checkpoints, step, config.accumulate, validation, listeners
+        )
+        progress = Progress(step, config.steps, config.accumulate)
+        train(model, config, info, step, [progress, log, intervals])
         if intervals.interrupted:
             print(
                 f"\nStopped and saved at step {intervals.step:,}. Run the same command "
@@ -131,6 +110,37 @@ def pretrain(config):
     model.optimizer.finalize_variable_values(model.trainable_variables)
     finish(output, model, validation, unigram)
     return model
+
+
+def train(model, config, info, step, callbacks):
+    """Trains from `step` on: to the end, or to the end of a broken interval."""
+    # A run that was stopped within an interval first completes that one.
+    stop = min(config.steps, (step // config.interval + 1) * config.interval)
+    whole = stop - step == config.interval
+    try:
+        model.fit(
+            batches_of(info, "train", config, step),
+            steps_per_epoch=(stop - step) * config.accumulate,
+            epochs=(config.steps - step) // config.interval if whole else 1,
+            callbacks=callbacks,
+            verbose=0,
+            shuffle=False,
+        )
+    finally:
+        for callback in callbacks:
+            callback.release()  # Keras does not when training fails
+
+
+def batches_of(info, split, config, step=0):
+    """Returns the batches of a split, from update `step` on."""
+    return make_dataset(
+        info.directory,
+        split,
+        batch_size=config.batch_size // config.accumulate,
+        max_length=config.sequence_length,
+        seed=config.seed,
+        start_step=step * config.accumulate,
+    )
 
 
 @contextlib.contextmanager

@@ -87,7 +87,7 @@ def log_intervals(directory, step, steps, loss=1.0):
     log.on_train_begin()
     for done in steps:
         log.on_interval_end(done, {"loss": loss, "a_loss": np.float32(2.0)})
-    log.on_train_end()
+    log.release()
     return log
 
 
@@ -179,7 +179,7 @@ def intervals():
     callback.on_train_begin()
     callback.on_epoch_begin(0)
     yield callback
-    callback.release_signals()
+    callback.release()
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
@@ -224,7 +224,7 @@ def test_signals_are_ours_only_while_training():
     callback = Intervals(Saved(), 0, 1, validation=None, listeners=[])
     callback.on_train_begin()
     assert signal.getsignal(signal.SIGTERM) == callback._interrupt
-    callback.release_signals()
+    callback.release()
     assert [signal.getsignal(n) for n in (signal.SIGINT, signal.SIGTERM)] == before
 
 
@@ -248,5 +248,5 @@ def test_progress_counts_updates_of_the_whole_run(capsys):
     for batch in range(6):
         progress.on_train_batch_end(batch, {"loss": 1.0, "mlm_accuracy": 0.5})
     assert (progress.bar.n, progress.bar.total) == (7, 10)
-    progress.on_train_end()
+    progress.release()
     assert "7/10" in capsys.readouterr().err
