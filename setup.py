@@ -24,7 +24,7 @@ setup(
     long_description_content_type="text/markdown",
     license="Apache-2.0",
     packages=find_packages(include=["keras_corrupt*"]),
-    python_requires=">=3.10",
+    python_requires=">=3.11",
     install_requires=[
         "tensorflow>=2.20,<2.21",
         "keras>=3.12,<4",
