@@ -88,7 +88,11 @@ class Checkpoints:
         unreadable = []
         for step in reversed(self.steps()):
             try:
-                with np.load(self.path(step), allow_pickle=False) as archive:
+                # Opened here, because NumPy leaves a damaged file open.
+                with (
+                    open(self.path(step), "rb") as file,
+                    np.load(file, allow_pickle=False) as archive,
+                ):
                     arrays = {name: archive[name] for name in archive.files}
                     description = json.loads(bytes(arrays.pop("description")))
             except (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile) as e:

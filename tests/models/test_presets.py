@@ -57,7 +57,7 @@ def test_overrides_merge_into_a_named_preset():
     model = Electra.from_preset("tiny", discriminator={"num_layers": 1}, mask_rate=0.2)
     assert model.encoder.num_layers == 1
     assert model.encoder.hidden_size == 128
-    assert PRESETS["tiny"]["discriminator"]["num_layers"] == 4
+    assert PRESETS["tiny"]["discriminator"]["num_layers"] == 2  # not changed itself
 
 
 def test_unknown_preset_lists_the_known():
