@@ -135,6 +135,14 @@ class AdamW(keras.optimizers.Optimizer):
             new = momentum * average + (1.0 - momentum) * variable
             average.assign(ops.where(updated, new, ops.convert_to_tensor(average)))
 
+    def _overwrite_model_variables_with_average_value(self, trainable_variables):
+        # Copies: on JAX the next step would otherwise give the averages' memory away
+        # together with that of the variables.
+        for variable, average in zip(
+            trainable_variables, self._model_variables_moving_average, strict=True
+        ):
+            variable.assign(ops.copy(ops.convert_to_tensor(average)))
+
     def get_config(self):
         return {
             **super().get_config(),
