@@ -93,7 +93,7 @@ def draw_curves(rows, path, unigram_loss):
         label = name.removeprefix("val_").replace("_", " ")
         axes[-1].plot(steps, [row[name] for row in rows], label=label)
     axes[-1].set(title="validation", xlabel="step", ylim=(0, 1))
-    axes[-1].legend()
+    axes[-1].legend(loc="center right")
     for axis in axes:
         axis.grid(alpha=0.3)
     figure.savefig(path, dpi=110)
