@@ -59,7 +59,13 @@ def step_seconds(dataset, steps):
         def on_train_batch_end(self, batch, logs=None):
             times.append(time.perf_counter() - self.start)
 
-    model.fit(dataset, steps_per_epoch=steps + 1, verbose=0, callbacks=[Clock()])
+    model.fit(
+        dataset,
+        steps_per_epoch=steps + 1,
+        verbose=0,
+        callbacks=[Clock()],
+        shuffle=False,
+    )
     return statistics.median(times[1:])
 
 
