@@ -175,7 +175,7 @@ class Warnings(keras.callbacks.Callback):
                 f"better than token frequencies ({self.unigram_loss:.2f}). Try a "
                 "lower --learning_rate or a longer warm-up."
             )
-        if 0.15 * logs.get("val_sampled_accuracy", 0.0) > 0.12:
+        if logs.get("val_sampled_accuracy", 0.0) > 0.8:
             self.say(
                 "the generator restores most tokens, so that few are replaced "
                 f"({logs['val_replaced_fraction']:.3f} of all). Try a smaller "

@@ -245,5 +245,14 @@ def test_constructor_errors(sizes, tokenizer):
 def test_a_new_batch_size_and_length_work(sizes):
     model = make(sizes)
     for batch, length in ((1, 8), (3, 24)):
-        outputs = model(make_inputs(batch, length))
+        inputs = make_inputs(batch, length)
+        outputs = model(inputs)
         assert outputs["rtd_logits"].shape == (batch, length)
+        # each sequence is judged as it would be alone
+        corrupted = {**inputs, "token_ids": np.array(outputs["corrupted_ids"])}
+        last = {name: array[-1:] for name, array in corrupted.items()}
+        np.testing.assert_allclose(
+            np.array(model.discriminator(last))[0],
+            np.array(outputs["rtd_logits"])[-1],
+            atol=1e-5,
+        )
