@@ -1,6 +1,7 @@
 """The run of a recipe: from a corpus to a preset, continued where it was left."""
 
 import contextlib
+import fcntl
 import json
 import os
 import sys
@@ -147,41 +148,67 @@ def batches_of(info, split, config, step=0):
 def claimed(output, config):
     """Makes `output` this run's directory, or checks that it is already.
 
-    If what is done within fails before it wrote anything, the directory goes again.
+    No other run can have it meanwhile. If what is done within fails before it wrote
+    anything, the directory goes again.
     """
     path = output / "run.json"
-    asked = {**config.as_dict(), "backend": keras.backend.backend()}
-    if path.exists():
-        was = json.loads(path.read_text())
-        differences = [
-            f"{name}: was {was.get(name)!r}, asked {asked.get(name)!r}"
-            for name in sorted(was.keys() | asked.keys())
-            if was.get(name) != asked.get(name)
-        ]
-        if differences:
+    if output.exists() and not path.exists():
+        if not output.is_dir() or any(output.iterdir()):
             raise ValueError(
-                f"{output} holds a run with other settings:\n  "
-                + "\n  ".join(differences)
-                + "\nRepeat its settings to continue it, choose another --output, or "
-                "delete it."
+                f"--output {output} exists and is not the directory of a run. Choose "
+                "a new one."
             )
-        yield
-        return
-    if output.exists() and (not output.is_dir() or any(output.iterdir())):
-        raise ValueError(
-            f"--output {output} exists and is not the directory of a run. Choose a "
-            "new one."
-        )
     output.mkdir(parents=True, exist_ok=True)
-    path.with_suffix(".tmp").write_text(json.dumps(asked, indent=2) + "\n")
-    path.with_suffix(".tmp").replace(path)
+    with locked(output):
+        asked = {**config.as_dict(), "backend": keras.backend.backend()}
+        if path.exists():
+            check_same_run(output, json.loads(path.read_text()), asked)
+        else:
+            path.with_suffix(".tmp").write_text(json.dumps(asked, indent=2) + "\n")
+            path.with_suffix(".tmp").replace(path)
+        try:
+            yield
+        except BaseException:
+            if list(output.iterdir()) == [path]:
+                path.unlink()
+                output.rmdir()
+            raise
+
+
+@contextlib.contextmanager
+def locked(directory):
+    """Keeps other processes out of `directory`, where its file system can."""
+    descriptor = os.open(directory, os.O_RDONLY)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        os.close(descriptor)
+        raise ValueError(
+            f"Another process is training in {directory}. Choose another --output, or "
+            "stop that one."
+        ) from None
+    except OSError:  # a file system without locks
+        pass
     try:
         yield
-    except BaseException:
-        if list(output.iterdir()) == [path]:
-            path.unlink()
-            output.rmdir()
-        raise
+    finally:
+        os.close(descriptor)
+
+
+def check_same_run(output, was, asked):
+    """Raises a `ValueError` that lists the settings which are not as they were."""
+    differences = [
+        f"{name}: was {was.get(name)!r}, asked {asked.get(name)!r}"
+        for name in sorted(was.keys() | asked.keys())
+        if was.get(name) != asked.get(name)
+    ]
+    if differences:
+        raise ValueError(
+            f"{output} holds a run with other settings:\n  "
+            + "\n  ".join(differences)
+            + "\nRepeat its settings to continue it, choose another --output, or "
+            "delete it."
+        )
 
 
 def build(config, cls, output):

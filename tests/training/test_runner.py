@@ -236,6 +236,13 @@ def test_output_with_another_run_lists_each_difference(finished):
     assert contents(finished.directory) == before
 
 
+def test_output_where_another_process_trains(finished):
+    with runner.locked(finished.directory):
+        with pytest.raises(ValueError, match="Another process is training in"):
+            pretrain(finished.config)
+    pretrain(finished.config)  # free again
+
+
 @pytest.mark.parametrize("flags", [["--nonsense", "1"], ["--steps", "many"]])
 def test_a_flag_that_is_none_exits_with_2(config, tmp_path, monkeypatch, capsys, flags):
     monkeypatch.setattr("sys.argv", ["recipe.py", *command_line(config), *flags])
