@@ -4,6 +4,7 @@ import keras
 from keras import ops
 
 from keras_corrupt.encoders.embeddings import initializer
+from keras_corrupt.kernels import dropout_of, kernels_for
 
 
 class SelfAttention(keras.layers.Layer):
@@ -54,30 +55,21 @@ class SelfAttention(keras.layers.Layer):
             training: Whether dropout is active.
 
         Returns:
-            `[batch, length, hidden]`.
+            `[batch, length, hidden]`, without the output projection's bias, which
+            is the residual's to add.
         """
-        batch, length, _ = ops.shape(x)
-        shape = (batch, length, self.num_heads, self.head_size)
-        query = ops.reshape(self.query(x), shape)  # [batch, length, heads, head]
-        key = ops.reshape(self.key(x), shape)
-        value = ops.reshape(self.value(x), shape)
-        if training and self.dropout.rate > 0:
-            context = self._attend_with_dropout(query, key, value, mask, bias)
-        else:  # the fused op has no dropout
-            context = ops.dot_product_attention(query, key, value, bias, mask)
-        return self.output_projection(
-            ops.reshape(context, (batch, length, self.hidden_size))
+        kernels = kernels_for(training)
+        query, key, value = (
+            ops.matmul(x, dense.kernel) for dense in (self.query, self.key, self.value)
         )
-
-    def _attend_with_dropout(self, query, key, value, mask, bias):
-        query = ops.transpose(query, (0, 2, 1, 3))  # [batch, heads, length, head]
-        key = ops.transpose(key, (0, 2, 3, 1))
-        value = ops.transpose(value, (0, 2, 1, 3))
-        logits = ops.cast(ops.matmul(query, key), "float32")
-        logits = logits * self.head_size**-0.5
-        if bias is not None:
-            logits = logits + ops.cast(bias, "float32")
-        logits = ops.where(mask, logits, -1e9)
-        probabilities = ops.cast(ops.softmax(logits), self.compute_dtype)
-        probabilities = self.dropout(probabilities, training=True)
-        return ops.transpose(ops.matmul(probabilities, value), (0, 2, 1, 3))
+        context = kernels.attention(
+            query,
+            key,
+            value,
+            [dense.bias for dense in (self.query, self.key, self.value)],
+            self.num_heads,
+            mask,
+            bias,
+            *dropout_of(self.dropout, training),
+        )
+        return ops.matmul(context, self.output_projection.kernel)

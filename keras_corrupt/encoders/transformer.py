@@ -5,6 +5,7 @@ from keras import ops
 
 from keras_corrupt.encoders.attention import SelfAttention
 from keras_corrupt.encoders.embeddings import TextEmbeddings, initializer
+from keras_corrupt.kernels import dropout_of, kernels_for
 
 
 class TransformerLayer(keras.layers.Layer):
@@ -75,11 +76,27 @@ class TransformerLayer(keras.layers.Layer):
         self.feedforward_output.build((None, None, self.intermediate_size))
 
     def call(self, x, mask, bias=None, training=False):
+        kernels = kernels_for(training)
+
+        def residual_norm(x, y, dense, norm):
+            bias, gamma, beta = map(
+                ops.convert_to_tensor, (dense.bias, norm.gamma, norm.beta)
+            )
+            dropout = dropout_of(self.dropout, training)
+            return kernels.residual_norm(
+                x, y, bias, gamma, beta, norm.epsilon, *dropout
+            )
+
         attended = self.attention(x, mask, bias, training=training)
-        x = self.attention_norm(x + self.dropout(attended, training=training))
-        inner = ops.gelu(self.intermediate(x), approximate=self.approximate_gelu)
-        fed = self.feedforward_output(inner)
-        return self.feedforward_norm(x + self.dropout(fed, training=training))
+        output_projection = self.attention.output_projection
+        x = residual_norm(x, attended, output_projection, self.attention_norm)
+        inner = kernels.bias_gelu(
+            ops.matmul(x, self.intermediate.kernel),
+            self.intermediate.bias,
+            self.approximate_gelu,
+        )
+        fed = ops.matmul(inner, self.feedforward_output.kernel)
+        return residual_norm(x, fed, self.feedforward_output, self.feedforward_norm)
 
 
 @keras.saving.register_keras_serializable(package="keras_corrupt")

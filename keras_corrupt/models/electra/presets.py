@@ -1,8 +1,8 @@
 """ELECTRA's sizes: Clark's thesis, table 5.1 (`tiny` is ours, for CPUs and tests).
 
 A preset is the keyword arguments of `Electra`. The generator's hidden size,
-feed-forward size and number of heads are the discriminator's times 1/4, 1/3 and
-1/4 for small, base and large; its depth is the discriminator's, and so is its
+feed-forward size and number of heads are the discriminator's times 1/4 for tiny and
+small, 1/3 for base and 1/4 for large; its depth is the discriminator's, and so is its
 embedding size, because the two share their token and position embeddings.
 """
 
@@ -23,9 +23,9 @@ PRESETS = {
         },
         "generator": {
             "num_layers": 2,
-            "hidden_size": 64,
-            "intermediate_size": 256,
-            "num_heads": 2,
+            "hidden_size": 32,
+            "intermediate_size": 128,
+            "num_heads": 1,
         },
         "mask_rate": 0.15,
     },

@@ -21,9 +21,9 @@ def masked_lm_loss(logits, target_ids):
     >>> bool(np.isclose(float(loss[0, 0]), np.log(8)))
     True
     """
-    logits = ops.cast(logits, "float32")
-    target = ops.take_along_axis(logits, target_ids[..., None], axis=-1)[..., 0]
-    return ops.logsumexp(logits, axis=-1) - target
+    return ops.sparse_categorical_crossentropy(
+        target_ids, ops.cast(logits, "float32"), from_logits=True
+    )
 
 
 def correct_predictions(logits, target_ids):

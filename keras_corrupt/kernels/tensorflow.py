@@ -1,0 +1,218 @@
+"""The kernels on TensorFlow, each direction one pass over memory.
+
+The functions are those of `plain`, to the last bit of float32 or nearly, but for
+dropout's rate, which is rounded to a multiple of 1/256: a byte decides on each value.
+
+Each forward and backward pass is an XLA program of its own, computed in float32, with
+its inputs and outputs in the type they come in. The matrix products stay outside:
+TensorFlow's own are faster on CPUs, many times so in bfloat16. So do the random
+bytes, which XLA would draw one at a time.
+"""
+
+import functools
+
+import numpy as np
+import tensorflow as tf
+
+compiled = functools.partial(tf.function, jit_compile=True, autograph=False)
+
+
+def attention(
+    query, key, value, biases, num_heads, mask, logits_bias=None, rate=0.0, seed=None
+):
+    """As `plain.attention`."""
+    shape = tf.shape(query)
+    scale = (query.shape[-1] // num_heads) ** -0.5
+    query = split_heads(query, biases[0], num_heads, scale)
+    key = split_heads(key, biases[1], num_heads, 1.0)
+    value = split_heads(value, biases[2], num_heads, 1.0)
+    logits = tf.matmul(query, key, transpose_b=True)
+    if logits_bias is not None:
+        logits = logits + tf.cast(logits_bias, logits.dtype)
+    weights = attention_weights(logits, mask, rate, seed)
+    context = tf.transpose(tf.matmul(weights, value), (0, 2, 1, 3))
+    return tf.reshape(context, shape)
+
+
+def split_heads(x, bias, num_heads, scale):
+    """Returns `(x + bias) * scale` as `[batch, heads, length, hidden / heads]`."""
+
+    @tf.custom_gradient
+    def f(x, bias):
+        def gradient(dy):
+            dx = _join_heads(dy, scale)
+            return dx, column_sums(dx, bias.dtype)
+
+        return _split_heads_forward(x, bias, num_heads, scale), gradient
+
+    return f(x, tf.convert_to_tensor(bias))
+
+
+@compiled
+def _split_heads_forward(x, bias, num_heads, scale):
+    batch, length, hidden = tf.unstack(tf.shape(x))
+    y = (_float32(x) + _float32(bias)) * scale
+    y = tf.reshape(y, (batch, length, num_heads, hidden // num_heads))
+    return tf.cast(tf.transpose(y, (0, 2, 1, 3)), x.dtype)
+
+
+@compiled
+def _join_heads(dy, scale):
+    batch, heads, length, size = tf.unstack(tf.shape(dy))
+    dx = tf.transpose(_float32(dy) * scale, (0, 2, 1, 3))
+    return tf.cast(tf.reshape(dx, (batch, length, heads * size)), dy.dtype)
+
+
+def attention_weights(logits, mask, rate, seed):
+    """Softmax over the allowed keys, then dropout."""
+    dropped = dropped_byte(rate)
+    noise = random_bytes(tf.shape(logits), dropped, seed)
+
+    @tf.custom_gradient
+    def f(logits):
+        weights, softmax = _attention_weights_forward(logits, mask, noise, dropped)
+
+        def gradient(dy):
+            return _attention_weights_backward(dy, softmax, noise, dropped)
+
+        return weights, gradient
+
+    return f(logits)
+
+
+@compiled
+def _attention_weights_forward(logits, mask, noise, dropped):
+    softmax = tf.nn.softmax(tf.where(mask, _float32(logits), -1e9))
+    weights = tf.cast(drop(softmax, noise, dropped), logits.dtype)
+    return weights, tf.cast(softmax, logits.dtype)
+
+
+@compiled
+def _attention_weights_backward(dy, softmax, noise, dropped):
+    dp, p = drop(_float32(dy), noise, dropped), _float32(softmax)
+    dx = p * (dp - tf.reduce_sum(dp * p, axis=-1, keepdims=True))
+    return tf.cast(dx, dy.dtype)
+
+
+def residual_norm(x, y, bias, gamma, beta, epsilon, rate=0.0, seed=None):
+    """As `plain.residual_norm`."""
+    dropped = dropped_byte(rate)
+    noise = random_bytes(tf.shape(y), dropped, seed)
+
+    @tf.custom_gradient
+    def f(x, y, bias, gamma, beta):
+        z, normal, scale = _residual_norm_forward(
+            x, y, bias, gamma, beta, epsilon, noise, dropped
+        )
+
+        def gradient(dz):
+            dx, dy, dgamma = _residual_norm_backward(
+                dz, normal, scale, gamma, noise, dropped
+            )
+            return (
+                dx,
+                dy,
+                column_sums(dy, bias.dtype),
+                column_sums(dgamma, gamma.dtype),
+                column_sums(dz, beta.dtype),
+            )
+
+        return z, gradient
+
+    return f(x, y, *map(tf.convert_to_tensor, (bias, gamma, beta)))
+
+
+@compiled
+def _residual_norm_forward(x, y, bias, gamma, beta, epsilon, noise, dropped):
+    z = _float32(x) + drop(_float32(y) + _float32(bias), noise, dropped)
+    centred = z - tf.reduce_mean(z, axis=-1, keepdims=True)
+    variance = tf.reduce_mean(tf.square(centred), axis=-1, keepdims=True)
+    scale = tf.math.rsqrt(variance + epsilon)
+    normal = centred * scale
+    out = normal * _float32(gamma) + _float32(beta)
+    return tf.cast(out, x.dtype), tf.cast(normal, x.dtype), scale
+
+
+@compiled
+def _residual_norm_backward(dz, normal, scale, gamma, noise, dropped):
+    normal, dnormal = _float32(normal), _float32(dz) * _float32(gamma)
+    mean = tf.reduce_mean(dnormal, axis=-1, keepdims=True)
+    along = tf.reduce_mean(dnormal * normal, axis=-1, keepdims=True)
+    dx = scale * (dnormal - mean - normal * along)
+    dy = drop(dx, noise, dropped)
+    dgamma = _float32(dz) * normal
+    return tuple(tf.cast(d, dz.dtype) for d in (dx, dy, dgamma))
+
+
+def bias_gelu(x, bias, approximate=False):
+    """As `plain.bias_gelu`."""
+
+    @tf.custom_gradient
+    def f(x, bias):
+        def gradient(dy):
+            dx = _bias_gelu_backward(dy, x, bias, approximate)
+            return dx, column_sums(dx, bias.dtype)
+
+        return _bias_gelu_forward(x, bias, approximate), gradient
+
+    return f(x, tf.convert_to_tensor(bias))
+
+
+@compiled
+def _bias_gelu_forward(x, bias, approximate):
+    y = _float32(x) + _float32(bias)
+    return tf.cast(tf.nn.gelu(y, approximate=approximate), x.dtype)
+
+
+@compiled
+def _bias_gelu_backward(dy, x, bias, approximate):
+    y = _float32(x) + _float32(bias)
+    if approximate:  # y (1 + tanh(u)) / 2 with u = c (y + a y^3)
+        c, a = np.sqrt(2.0 / np.pi), 0.044715
+        t = tf.tanh(c * (y + a * y * y * y))
+        slope = 0.5 * (1.0 + t) + 0.5 * y * (1.0 - t * t) * c * (1.0 + 3.0 * a * y * y)
+    else:  # y Phi(y), with Phi the normal distribution
+        density = tf.exp(-0.5 * y * y) / np.sqrt(2.0 * np.pi)
+        slope = 0.5 * (1.0 + tf.math.erf(y / np.sqrt(2.0))) + y * density
+    return tf.cast(_float32(dy) * slope, dy.dtype)
+
+
+# === Parts ===
+
+
+def _float32(x):
+    return tf.cast(x, tf.float32)
+
+
+def column_sums(x, dtype):
+    """Sums over all axes but the last; as a matrix product, which is fastest."""
+    rows = tf.reshape(x, (-1, x.shape[-1]))
+    ones = tf.ones((1, tf.shape(rows)[0]), rows.dtype)
+    return tf.cast(tf.matmul(ones, rows)[0], dtype)
+
+
+def dropped_byte(rate):
+    """The number of byte values, of 256, that drop a value."""
+    return round(256 * rate)
+
+
+def random_bytes(shape, dropped, seed):
+    """Uniform random bytes, or nothing where nothing is dropped."""
+    if not dropped:
+        return tf.zeros((1,), tf.uint8)
+    size = tf.reduce_prod(shape)
+    words = tf.random.stateless_uniform(
+        ((size + 3) // 4,),
+        tf.cast(seed.next(), tf.int32),
+        minval=None,
+        maxval=None,
+        dtype=tf.uint32,
+    )
+    return tf.reshape(tf.reshape(tf.bitcast(words, tf.uint8), (-1,))[:size], shape)
+
+
+def drop(x, noise, dropped):
+    """Zeroes values whose byte is below `dropped`, and scales up the rest."""
+    if not dropped:
+        return x
+    return tf.where(noise >= dropped, x, 0.0) * (256.0 / (256.0 - dropped))
