@@ -279,7 +279,7 @@ def finish(output, model, validation, unigram):
     metrics = validate(model, validation)
     rows = read_metrics(output / "metrics.csv")
     report.draw_curves(rows, output / "curves.png", unigram[0])
-    print("\n" + report.table(metrics, unigram))
+    print("\n" + report.table(metrics, unigram, model.chance))
     print(
         "\nValidation examples ([original > replacement p]: replaced, and the "
         "discriminator's\nprobability of that; <token p>: wrongly suspected):"
