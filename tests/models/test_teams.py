@@ -88,6 +88,25 @@ def test_hardest_candidates_are_the_generators_likeliest(inputs):
     assert (np.array(outputs["candidate_ids"])[..., 1:] == expected).all()
 
 
+def test_the_replacement_need_not_be_a_candidate(model):
+    outputs = model(make_inputs(batch=40))
+    sampled = np.array(outputs["sampled_ids"])[..., None]
+    among = (np.array(outputs["candidate_ids"]) == sampled).any(-1)
+    assert 0 < among.mean() < 0.9  # 1 if the candidates began with the replacement
+
+
+@pytest.mark.parametrize("off, on", [("rtd", ("mws", 2)), ("mws", ("rtd", 5))])
+def test_one_task_only(off, on, inputs):
+    model = make(**{f"{off}_weight": 0})
+    outputs = model(inputs)
+    loss = float(model.compute_loss(y_pred=outputs))
+    metrics = {m.name: float(m.result()) for m in model.term_metrics}
+    other, weight = on
+    expected = metrics["mlm_loss"] + weight * metrics[f"{other}_loss"]
+    assert loss == pytest.approx(expected, rel=1e-6)
+    assert metrics[f"{off}_loss"] > 0
+
+
 def distinct(*networks):
     variables = {id(v): v for n in networks for v in n.trainable_variables}
     return sum(int(np.prod(v.shape)) for v in variables.values())
@@ -204,9 +223,10 @@ def test_fit_learns_a_pattern():
     ids = np.random.default_rng(0).integers(5, 50, (512, 1)).repeat(12, axis=1)
     ids = ids.astype("int32")
     x = {"token_ids": ids, "segment_ids": 0 * ids, "padding_mask": 0 * ids + 1}
-    model = make()
-    model.compile(optimizer=AdamW(1e-2, global_clipnorm=1.0), jit_compile=False)
-    model.fit(x, batch_size=64, epochs=20, verbose=0)
+    sizes = SIZES["discriminator"] | NO_DROPOUT | {"initializer_range": 0.1}
+    model = Teams(sizes, 2, mask_id=4, unmaskable_ids=(0, 2, 3))
+    model.compile(optimizer=AdamW(8e-3, global_clipnorm=1.0), jit_compile=False)
+    model.fit(x, batch_size=64, epochs=16, verbose=0)
     last = model.evaluate(x, batch_size=64, verbose=0, return_dict=True)
     assert last["mws_accuracy"] > 0.8  # chance: 1/6
     assert last["mws_loss"] < 0.5 * np.log(6)

@@ -109,6 +109,8 @@ class Teams(ReplacedTokenDetection):
 
         # === Config ===
         self.loss_weights = {"mlm": 1.0, "rtd": rtd_weight, "mws": mws_weight}
+        self.rtd_weight = rtd_weight
+        self.mws_weight = mws_weight
         self.chance = {"mws_accuracy": 1 / (num_negatives + 1)}
         self.generator_layers = generator_layers
         self.num_negatives = num_negatives
@@ -168,6 +170,6 @@ class Teams(ReplacedTokenDetection):
             "tied_layers": self.tied_layers,
             "task_layers": self.task_layers,
             "exported": self.exported,
-            "rtd_weight": self.loss_weights["rtd"],
-            "mws_weight": self.loss_weights["mws"],
+            "rtd_weight": self.rtd_weight,
+            "mws_weight": self.mws_weight,
         }
