@@ -31,8 +31,8 @@ def sample_negatives(logits, target_ids, num_negatives, seed):
     """Draws different tokens per position from the softmax, never the original.
 
     The draws are successive: each is from the softmax over what is left. That is the
-    distribution of the largest sums of logits and Gumbel noise (Vieira, 2014), which
-    one pass over the vocabulary finds. No gradient flows through the draws.
+    distribution of the largest sums of logits and Gumbel noise (Kool et al., 2019),
+    which one pass over the vocabulary finds. No gradient flows through the draws.
 
     Args:
         logits: `[batch, masked, vocabulary]`.

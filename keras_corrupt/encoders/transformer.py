@@ -158,6 +158,11 @@ class TransformerEncoder(keras.Model):
                 f"`tied_layers` must be from 0 to {available}, the layers that this "
                 f"encoder and `tied_to` both have; got {tied_layers}."
             )
+        if tied_layers and tied_to.hidden_size != hidden_size:
+            raise ValueError(
+                "`tied_layers` are of one width; got encoders of hidden_size="
+                f"{hidden_size} and {tied_to.hidden_size}."
+            )
         embedding_size = embedding_size or hidden_size
 
         # === Layers ===

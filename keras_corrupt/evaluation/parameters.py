@@ -257,10 +257,8 @@ def teams_parameters(preset, tied_layers=None):
     (108891648, True)
     """
     discriminator = encoder_sizes(preset["discriminator"])
-    layer, depth = (
-        transformer_layer_parameters(discriminator),
-        preset["generator_layers"],
-    )
+    layer = transformer_layer_parameters(discriminator)
+    depth = preset["generator_layers"]
     tied = depth // 2 if tied_layers is None else tied_layers
     mlm_head = masked_lm_head_parameters(discriminator)
     parts = {

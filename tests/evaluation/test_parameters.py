@@ -103,3 +103,11 @@ def test_masked_lm_counts_its_variables():
     counts = parameters.masked_lm_parameters(MASKED_LM["tiny"])
     assert counts["encoder"] == trainable(model.encoder)
     assert counts["total"] == trainable(model.network)
+
+
+@pytest.mark.parametrize(
+    "size, printed", [("small", 14), ("base", 110), ("large", 335)]
+)
+def test_teams_discriminators_have_the_parameters_of_table_1(size, printed):
+    counts = parameters.teams_parameters(TEAMS[size])
+    assert counts["discriminator"] / 1e6 == pytest.approx(printed, abs=1.2)

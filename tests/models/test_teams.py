@@ -64,9 +64,9 @@ def test_a_model_without_an_opinion_selects_nothing(model, inputs):
     outputs["mws_logits"] = 0 * outputs["mws_logits"]
     model.reset_metrics()
     model.compute_loss(inputs, y_pred=outputs)
-    assert float(model.selection_accuracy.result()) == 0
-    weights = {m.name: m for m in model.metrics}
-    assert float(weights["mws_loss"].result()) == pytest.approx(np.log(6))
+    metrics = {m.name: float(m.result()) for m in model.metrics}
+    assert metrics["mws_accuracy"] == 0
+    assert metrics["mws_loss"] == pytest.approx(np.log(6))
 
 
 def test_candidates_are_the_original_and_others(model):
@@ -190,7 +190,8 @@ def static_masks():
     }
 
 
-def test_keras_file_round_trip(tmp_path, model, inputs):
+def test_keras_file_round_trip(tmp_path, inputs):
+    model = make()
     model.save(tmp_path / "model.keras")
     loaded = keras.saving.load_model(tmp_path / "model.keras")
     assert loaded.generator.encoder.layers_[0] is loaded.encoder.layers_[0]
@@ -225,7 +226,8 @@ def test_fit_learns_a_pattern():
     x = {"token_ids": ids, "segment_ids": 0 * ids, "padding_mask": 0 * ids + 1}
     sizes = SIZES["discriminator"] | NO_DROPOUT | {"initializer_range": 0.1}
     model = Teams(sizes, 2, mask_id=4, unmaskable_ids=(0, 2, 3))
-    model.compile(optimizer=AdamW(8e-3, global_clipnorm=1.0), jit_compile=False)
+    compiled = keras.backend.backend() == "jax"  # op by op it takes minutes
+    model.compile(AdamW(8e-3, global_clipnorm=1.0), jit_compile=compiled)
     model.fit(x, batch_size=64, epochs=16, verbose=0)
     last = model.evaluate(x, batch_size=64, verbose=0, return_dict=True)
     assert last["mws_accuracy"] > 0.8  # chance: 1/6
@@ -239,8 +241,11 @@ def test_fit_learns_a_pattern():
         ({"candidates": "all"}, "candidates.*sampled.*hardest"),
         ({"tied_layers": 3}, "tied_layers.*half.*none.*all"),
         ({"exported": "mlm"}, "exported.*mws.*rtd"),
-        ({"num_negatives": 0}, "num_negatives.*at least 1"),
+        ({"num_negatives": 0}, "num_negatives.*from 1"),
         ({"num_negatives": 50}, "num_negatives.*50"),
+        ({"num_negatives": "five"}, "num_negatives.*five"),
+        ({"mws_weight": -1}, "mws_weight.*at least 0"),
+        ({"rtd_weight": "none"}, "rtd_weight.*at least 0"),
         ({"task_layers": 3}, "task_layers.*0 to 2"),
         ({"generator_layers": 3, "tied_layers": "all"}, "tied_layers.*0 to 2"),
         ({"mask_rate": 1.0}, "mask_rate"),

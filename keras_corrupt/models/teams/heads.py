@@ -27,10 +27,10 @@ class MultiTaskDiscriminator(Discriminator):
     def __init__(self, encoder, task_layers, **kwargs):
         super().__init__(encoder, **kwargs)
         num_layers = self.encoder.num_layers
-        if not 0 <= task_layers <= num_layers:
+        if task_layers not in range(num_layers + 1):
             raise ValueError(
                 f"`task_layers` must be from 0 to {num_layers}, the discriminator's "
-                f"layers; got {task_layers}."
+                f"layers; got {task_layers!r}."
             )
         self.rtd_encoder = TransformerEncoder(
             **self.encoder.get_config(),

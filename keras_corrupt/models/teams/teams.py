@@ -82,11 +82,14 @@ class Teams(ReplacedTokenDetection):
         ):
             if value not in known:
                 raise ValueError(f"`{name}` must be one of {known}; got {value!r}.")
-        if not 1 <= num_negatives < self.vocabulary_size:
+        if num_negatives not in range(1, self.vocabulary_size):
             raise ValueError(
-                "`num_negatives` must be at least 1 and less than vocabulary_size="
-                f"{self.vocabulary_size}; got {num_negatives}."
+                "`num_negatives` must be a number from 1 to less than vocabulary_size="
+                f"{self.vocabulary_size}; got {num_negatives!r}."
             )
+        for name, weight in (("rtd_weight", rtd_weight), ("mws_weight", mws_weight)):
+            if isinstance(weight, str) or weight < 0:
+                raise ValueError(f"`{name}` must be at least 0; got {weight!r}.")
 
         # === Layers ===
         self.discriminator = MultiTaskDiscriminator(
