@@ -9,6 +9,9 @@ import pytest
 
 from keras_corrupt.data.tokenizer import WordPieceTokenizer
 
+# What records the fixtures needs other libraries than the tests do.
+collect_ignore = ["fixtures"]
+
 SPECIAL = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
 
 #: Two small networks; ids 0, 2 and 3 are [PAD], [CLS] and [SEP], 4 is [MASK].

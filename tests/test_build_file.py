@@ -68,7 +68,7 @@ TESTS = {paths}
             path,
         ],
         args = [path],
-        data = RECIPES + ["pyproject.toml"],
+        data = RECIPES + ["pyproject.toml"] + glob(["tests/fixtures/*.npz"]),
         main = "tests/run_pytest.py",
         deps = [
             ":keras_corrupt",

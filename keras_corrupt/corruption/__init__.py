@@ -9,15 +9,21 @@ from keras_corrupt.corruption.masking import (
     num_masked,
 )
 from keras_corrupt.corruption.replacement import replace_tokens
-from keras_corrupt.corruption.sampling import sample_tokens
+from keras_corrupt.corruption.sampling import (
+    hardest_negatives,
+    sample_negatives,
+    sample_tokens,
+)
 
 __all__ = [
     "Masking",
     "check_rates",
     "choose_positions",
     "gather_tokens",
+    "hardest_negatives",
     "mask_tokens",
     "num_masked",
     "replace_tokens",
+    "sample_negatives",
     "sample_tokens",
 ]

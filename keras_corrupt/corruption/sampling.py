@@ -1,6 +1,7 @@
 """Sampling of tokens from a generator's output distribution."""
 
 import keras
+import numpy as np
 from keras import ops
 
 
@@ -24,3 +25,48 @@ def sample_tokens(logits, seed):
     # will tell, if the embedding does not fail first.
     sample = ops.minimum(sample, vocabulary_size - 1)
     return ops.reshape(sample, (-1, logits.shape[1]))
+
+
+def sample_negatives(logits, target_ids, num_negatives, seed):
+    """Draws different tokens per position from the softmax, never the original.
+
+    The draws are successive: each is from the softmax over what is left. That is the
+    distribution of the largest sums of logits and Gumbel noise (Kool et al., 2019),
+    which one pass over the vocabulary finds. No gradient flows through the draws.
+
+    Args:
+        logits: `[batch, masked, vocabulary]`.
+        target_ids: int `[batch, masked]`, the original tokens.
+        num_negatives: Number of tokens to draw, less than the vocabulary's.
+        seed: A `keras.random.SeedGenerator`.
+
+    Returns:
+        int32 `[batch, masked, num_negatives]`, in the order of the draws.
+    """
+    uniform = keras.random.uniform(ops.shape(logits), seed=seed, dtype="float32")
+    # Uniform draws may be 0, whose logarithm is infinite.
+    gumbel = -ops.log(-ops.log(ops.maximum(uniform, 1e-30)))
+    noisy = ops.cast(ops.stop_gradient(logits), "float32") + gumbel
+    return hardest_negatives(noisy, target_ids, num_negatives)
+
+
+def hardest_negatives(logits, target_ids, num_negatives):
+    """Returns the likeliest tokens per position, the original left out.
+
+    Args:
+        logits: `[batch, masked, vocabulary]`.
+        target_ids: int `[batch, masked]`, the original tokens.
+        num_negatives: Number of tokens, less than the vocabulary's.
+
+    Returns:
+        int32 `[batch, masked, num_negatives]`, the likeliest first.
+
+    >>> import numpy as np
+    >>> logits = np.array([[[0.1, 0.9, 0.5, 0.7]]])
+    >>> np.array(hardest_negatives(logits, np.array([[1]]), 2)).tolist()
+    [[[3, 2]]]
+    """
+    token_ids = ops.arange(logits.shape[-1], dtype="int32")
+    is_target = token_ids == ops.cast(target_ids, "int32")[..., None]
+    others = ops.where(is_target, -np.inf, ops.stop_gradient(logits))
+    return ops.cast(ops.top_k(others, num_negatives)[1], "int32")

@@ -107,7 +107,7 @@ class TransformerEncoder(keras.Model):
     the hidden size, as ELECTRA-Small and every small generator do.
 
     The weights exist once the constructor returns. `embed`, `attention_mask` and
-    `layers_` are there for objectives that run only some of the layers or share them.
+    `layers_` are there for objectives that run only some of the layers.
 
     Args:
         vocabulary_size: Number of token ids.
@@ -124,8 +124,11 @@ class TransformerEncoder(keras.Model):
         approximate_gelu: Whether the activation is gelu's tanh approximation, as in
             KerasHub, and not gelu itself, as in the released ELECTRA and in Hugging
             Face.
-        tied_to: Another encoder, whose `tied_parts` are used instead of new ones.
-        tied_parts: Parts of `TextEmbeddings` to tie.
+        tied_to: Another encoder, some of whose parts are used instead of new ones:
+            the variables are the same ones, not copies.
+        tied_parts: Which: parts of `TextEmbeddings`, and `projection`, from the
+            embedding size to the hidden size.
+        tied_layers: How many of its layers, counted from the bottom.
 
     Example:
 
@@ -157,6 +160,7 @@ class TransformerEncoder(keras.Model):
         approximate_gelu=False,
         tied_to=None,
         tied_parts=("token", "position"),
+        tied_layers=0,
         **kwargs,
     ):
         super().__init__(**kwargs)
@@ -164,6 +168,17 @@ class TransformerEncoder(keras.Model):
             raise ValueError(
                 f"`num_heads` must divide `hidden_size`; got num_heads={num_heads}, "
                 f"hidden_size={hidden_size}."
+            )
+        available = min(num_layers, tied_to.num_layers) if tied_to is not None else 0
+        if not 0 <= tied_layers <= available:
+            raise ValueError(
+                f"`tied_layers` must be from 0 to {available}, the layers that this "
+                f"encoder and `tied_to` both have; got {tied_layers}."
+            )
+        if tied_layers and tied_to.hidden_size != hidden_size:
+            raise ValueError(
+                "`tied_layers` are of one width; got encoders of hidden_size="
+                f"{hidden_size} and {tied_to.hidden_size}."
             )
         embedding_size = embedding_size or hidden_size
 
@@ -181,14 +196,17 @@ class TransformerEncoder(keras.Model):
             name="embeddings",
         )
         self.embedding_projection = None
-        if embedding_size != hidden_size:
+        if tied_to is not None and "projection" in tied_parts:
+            self.embedding_projection = tied_to.embedding_projection
+        elif embedding_size != hidden_size:
             self.embedding_projection = keras.layers.Dense(
                 hidden_size,
                 kernel_initializer=initializer(initializer_range),
                 dtype=self.dtype_policy,
                 name="embedding_projection",
             )
-        self.layers_ = [
+        tied = tied_to.layers_[:tied_layers] if tied_layers else []
+        self.layers_ = tied + [
             TransformerLayer(
                 hidden_size,
                 intermediate_size,
@@ -200,7 +218,7 @@ class TransformerEncoder(keras.Model):
                 dtype=self.dtype_policy,
                 name=f"layer_{i}",
             )
-            for i in range(num_layers)
+            for i in range(tied_layers, num_layers)
         ]
 
         # === Config ===
@@ -221,10 +239,12 @@ class TransformerEncoder(keras.Model):
 
     def build(self, input_shape=None):
         self.embeddings.build()
-        if self.embedding_projection is not None:
-            self.embedding_projection.build((None, None, self.embedding_size))
+        projection = self.embedding_projection
+        if projection is not None and not projection.built:
+            projection.build((None, None, self.embedding_size))
         for layer in self.layers_:
-            layer.build()
+            if not layer.built:
+                layer.build()
         self.built = True
 
     def call(self, inputs, training=False):

@@ -9,7 +9,7 @@ can be put on the axes of its figures:
 - Embedding look-ups are dense: a one-hot vector times the table.
 
 Left out, because together they stay below 0.2% of a run: choosing positions and
-sampling replacements (a handful of operations for each logit, forward only), the
+sampling from a generator (a handful of operations for each logit, forward only), the
 losses after the softmax or the logit, and the optimizer (about a dozen operations
 for each parameter and step, against hundreds of millions for each token).
 
@@ -235,6 +235,60 @@ def electra_flops(preset, length):
         masked_lm_flops(generator, length)
         + encoder_flops(discriminator, length, training=True)
         + rtd_head_flops(discriminator, length)
+    )
+
+
+def mws_head_flops(encoder, num_positions, num_candidates):
+    """Counts the multi-word selection head, at the masked positions only.
+
+    Dense, gelu and layer norm at the embedding size, the candidates' look-ups (dense,
+    like all), their inner products and the softmax.
+
+    Args:
+        encoder: Dict. Constructor arguments of `TransformerEncoder`.
+        num_positions: Int. Masked positions of one sequence.
+        num_candidates: Int. Candidates of one position, the original included.
+
+    Returns:
+        Int. FLOPs of one sequence, forward.
+
+    Raises:
+        ValueError: A size is missing.
+    """
+    sizes = encoder_sizes(encoder)
+    size = sizes["embedding_size"]
+    transform = _dense(sizes["hidden_size"], size)
+    transform += (GELU_FLOPS + LAYER_NORM_FLOPS) * size
+    candidate = 2 * sizes["vocabulary_size"] * size + 2 * size + SOFTMAX_FLOPS
+    return num_positions * (transform + num_candidates * candidate)
+
+
+def teams_flops(preset, length):
+    """Counts TEAMS on one training sequence: both networks, forward.
+
+    What they share is counted twice, for they read different sequences; the layers
+    below the tasks' own run once for both tasks.
+
+    Args:
+        preset: Dict. Constructor arguments of `Teams`.
+        length: Int. Tokens in the sequence.
+
+    Returns:
+        Int. FLOPs of one sequence, forward, dropout included.
+
+    Raises:
+        ValueError: A size is missing, or `length` is out of range.
+    """
+    discriminator, mask_rate = preset["discriminator"], preset["mask_rate"]
+    generator = {**discriminator, "num_layers": preset["generator_layers"]}
+    task_layer = transformer_layer_flops(discriminator, length, training=True)
+    candidates = preset.get("num_negatives", 5) + 1
+    return (
+        masked_lm_flops({"encoder": generator, "mask_rate": mask_rate}, length)
+        + encoder_flops(discriminator, length, training=True)
+        + preset.get("task_layers", 1) * task_layer
+        + rtd_head_flops(discriminator, length)
+        + mws_head_flops(discriminator, num_masked(mask_rate, length), candidates)
     )
 
 

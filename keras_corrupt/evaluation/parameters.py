@@ -234,3 +234,40 @@ def electra_parameters(preset, tied_parts=("token", "position")):
         "masked_lm_head": masked_lm_head_parameters(generator),
     }
     return {**parts, "total": sum(parts.values())}
+
+
+def teams_parameters(preset, tied_layers=None):
+    """Counts TEAMS, by part; what the networks share belongs to the discriminator.
+
+    Args:
+        preset: Dict. Constructor arguments of `Teams`.
+        tied_layers: Number of layers that the networks share; half of the
+            generator's if not given.
+
+    Returns:
+        Dict from `discriminator` (the encoder that selects words), `rtd_layers`,
+        `rtd_head`, `mws_head`, `generator` (its own layers), `masked_lm_head` and
+        `total` to parameters.
+
+    Example:
+
+    >>> from keras_corrupt.models.teams.presets import PRESETS
+    >>> counts = teams_parameters(PRESETS["base"])
+    >>> counts["discriminator"], counts["generator"] == 3 * counts["rtd_layers"]
+    (108891648, True)
+    """
+    discriminator = encoder_sizes(preset["discriminator"])
+    layer = transformer_layer_parameters(discriminator)
+    depth = preset["generator_layers"]
+    tied = depth // 2 if tied_layers is None else tied_layers
+    mlm_head = masked_lm_head_parameters(discriminator)
+    parts = {
+        "discriminator": encoder_parameters(discriminator),
+        "rtd_layers": preset.get("task_layers", 1) * layer,
+        "rtd_head": rtd_head_parameters(discriminator),
+        # The masked language model's without its bias.
+        "mws_head": mlm_head - discriminator["vocabulary_size"],
+        "generator": (depth - tied) * layer,
+        "masked_lm_head": mlm_head,
+    }
+    return {**parts, "total": sum(parts.values())}

@@ -3,8 +3,9 @@
 from keras_corrupt.models import preset_directory
 from keras_corrupt.models.electra.electra import Electra
 from keras_corrupt.models.masked_lm.masked_lm import MaskedLM
+from keras_corrupt.models.teams.teams import Teams
 
-__all__ = ["Electra", "MaskedLM", "load_preset"]
+__all__ = ["Electra", "MaskedLM", "Teams", "load_preset"]
 
 
 def load_preset(directory):
@@ -20,7 +21,7 @@ def load_preset(directory):
         ValueError: It is not such a directory.
     """
     name = preset_directory.class_name(directory)
-    models = {cls.__name__: cls for cls in (Electra, MaskedLM)}
+    models = {cls.__name__: cls for cls in (Electra, MaskedLM, Teams)}
     if name not in models:
         raise ValueError(
             f"{directory} is a preset of {name!r}; known models: {sorted(models)}."

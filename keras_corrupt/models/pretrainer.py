@@ -37,6 +37,8 @@ class Pretrainer(keras.Model):
     loss_weights = {}
     #: Constructor argument that describes the encoder which is fine-tuned later.
     main_network = "encoder"
+    #: Metric -> what guessing at random reaches, where no other metric tells.
+    chance = {}
 
     def __init__(
         self,

@@ -11,7 +11,7 @@ class PretrainConfig:
     A recipe returns one of these. Each field is a flag of the recipe's command.
     """
 
-    model: Literal["Electra", "MaskedLM"]
+    model: Literal["Electra", "MaskedLM", "Teams"]
     """Objective: the name of a class in `keras_corrupt.models`."""
     preset: str
     """Size of the networks: one of the model's presets."""
@@ -41,7 +41,7 @@ class PretrainConfig:
     """Processes that prepare examples; one for each core if not given."""
 
     # The objective's own options, with the paper's values.
-    objective: dict[str, float | str] = dataclasses.field(default_factory=dict)
+    objective: dict[str, int | float | str] = dataclasses.field(default_factory=dict)
     """Constructor arguments of the model."""
 
     # How to train.

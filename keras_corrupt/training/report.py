@@ -42,14 +42,16 @@ def banner(config, model, info, output):
     return "\n".join(f"{name + ':':12}{text}" for name, text in lines.items())
 
 
-def table(metrics, unigram):
+def table(metrics, unigram, chance):
     """Returns the closing table: what was reached beside what guessing reaches.
 
     Args:
         metrics: Validation metrics, names beginning with `val_`.
         unigram: `(loss, accuracy)` of guessing tokens by frequency.
+        chance: The model's `chance`.
     """
     baseline = {"val_mlm_loss": unigram[0], "val_mlm_accuracy": unigram[1]}
+    baseline.update({f"val_{name}": value for name, value in chance.items()})
     if "val_rtd_auc" in metrics:
         baseline.update(random_detector(metrics))
     names = {
@@ -58,6 +60,7 @@ def table(metrics, unigram):
         "val_rtd_auc": ("replaced token detection AUC", "chance"),
         "val_rtd_precision": ("replaced token detection precision", "chance"),
         "val_rtd_recall": ("replaced token detection recall", "chance"),
+        "val_mws_accuracy": ("multi-word selection accuracy", "chance"),
     }
     rows = [f"{'validation':36}{'model':>8}{'baseline':>10}"]
     for key, (name, kind) in names.items():

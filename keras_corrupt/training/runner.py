@@ -1,5 +1,6 @@
 """The run of a recipe: from a corpus to a preset, continued where it was left."""
 
+import argparse
 import contextlib
 import fcntl
 import json
@@ -33,15 +34,26 @@ from keras_corrupt.training.optimizer import AdamW
 from keras_corrupt.training.schedules import WarmupLinearDecay
 
 
-def main(recipe, description):
+def main(recipe, description, **variants):
     """Runs a recipe from the command line.
 
     Args:
         recipe: The recipe's `PretrainConfig`; its fields become flags, its values
             their defaults.
         description: Help text, the recipe's docstring.
+        variants: The recipe's other settings by name; `--variant NAME` takes them as
+            the defaults instead.
     """
-    config = tyro.cli(PretrainConfig, default=recipe, description=description)
+    flags = None
+    if variants:
+        # Read before the other flags, whose defaults it decides.
+        parser = argparse.ArgumentParser(add_help=False, allow_abbrev=False)
+        parser.add_argument("--variant", choices=list(variants))
+        chosen, flags = parser.parse_known_args()
+        recipe = variants.get(chosen.variant, recipe)
+    config = tyro.cli(
+        PretrainConfig, args=flags, default=recipe, description=description
+    )
     tokens, usual = (c.batch_size * c.sequence_length for c in (config, recipe))
     if tokens < usual / 4 and not config.smoke:
         print(
@@ -306,7 +318,7 @@ def finish(output, model, validation, unigram):
     metrics = validate(model, validation)
     rows = read_metrics(output / "metrics.csv")
     report.draw_curves(rows, output / "curves.png", unigram[0])
-    print("\n" + report.table(metrics, unigram))
+    print("\n" + report.table(metrics, unigram, model.chance))
     print(
         "\nValidation examples ([original > replacement p]: replaced, and the "
         "discriminator's\nprobability of that; <token p>: wrongly suspected):"

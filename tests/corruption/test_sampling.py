@@ -1,9 +1,16 @@
+import itertools
+
 import keras
 import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from keras_corrupt.corruption import Masking, replace_tokens, sample_tokens
+from keras_corrupt.corruption import (
+    Masking,
+    replace_tokens,
+    sample_negatives,
+    sample_tokens,
+)
 
 
 def test_samples_follow_the_softmax():
@@ -42,3 +49,40 @@ def test_replacement_writes_weighted_slots_only(seed):
         expected[row, positions[row, slot]] = new[row, slot]
     out = replace_tokens(ids, Masking(positions, weights), new)
     assert np.array(out).tolist() == expected.tolist()
+
+
+def test_negatives_are_successive_draws_without_replacement():
+    """Each ordered triple is as frequent as drawing one by one would make it."""
+    row, target, rows = np.array([1.5, -1.0, 0.3, 2.0, 0.0]), 3, 40_000
+    logits = np.tile(row.astype("float32"), (rows, 1, 1))
+    draws = sample_negatives(
+        logits, np.full((rows, 1), target), 3, keras.random.SeedGenerator(3)
+    )
+    draws = np.array(draws)[:, 0]
+    weight = np.exp(row)
+    chi2, triples = 0.0, list(itertools.permutations([0, 1, 2, 4], 3))
+    seen = 0
+    for triple in triples:
+        left, expected = weight.sum() - weight[target], rows
+        for token in triple:
+            expected *= weight[token] / left
+            left -= weight[token]
+        count = (draws == triple).all(axis=1).sum()
+        seen += count
+        chi2 += (count - expected) ** 2 / expected
+    assert seen == rows  # the original and repetitions do not occur
+    freedom = len(triples) - 1
+    assert chi2 < freedom + 5 * np.sqrt(2 * freedom)
+
+
+def test_negatives_at_different_positions_are_independent():
+    logits = np.zeros((5000, 2, 5), "float32")
+    draws = np.array(
+        sample_negatives(
+            logits, np.full((5000, 2), 4), 1, keras.random.SeedGenerator(3)
+        )
+    )[..., 0]
+    table = np.zeros((4, 4))
+    np.add.at(table, (draws[:, 0], draws[:, 1]), 1)
+    chi2 = ((table - 312.5) ** 2 / 312.5).sum()
+    assert chi2 < 15 + 5 * np.sqrt(30)

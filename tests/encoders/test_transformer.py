@@ -135,3 +135,29 @@ def test_saves_and_loads(tmp_path, inputs):
     encoder.save(tmp_path / "encoder.keras")
     loaded = keras.saving.load_model(tmp_path / "encoder.keras")
     np.testing.assert_array_equal(np.array(encoder(inputs)), np.array(loaded(inputs)))
+
+
+def test_tied_layers_are_the_same_objects_from_the_bottom(inputs):
+    encoder = TransformerEncoder(**CONFIG)
+    other = TransformerEncoder(**CONFIG, tied_to=encoder, tied_layers=1)
+    assert other.layers_[0] is encoder.layers_[0]
+    assert other.layers_[1] is not encoder.layers_[1]
+    assert other.embedding_projection is not encoder.embedding_projection
+    parts = ("token", "position", "segment", "norm", "projection")
+    same = TransformerEncoder(
+        **CONFIG, tied_to=encoder, tied_parts=parts, tied_layers=2
+    )
+    ours, theirs = same.trainable_variables, encoder.trainable_variables
+    assert {id(v) for v in ours} == {id(v) for v in theirs}
+    np.testing.assert_array_equal(same(inputs), encoder(inputs))
+
+
+def test_errors_of_tied_layers():
+    encoder = TransformerEncoder(**CONFIG)
+    with pytest.raises(ValueError, match="`tied_layers`.*0 to 2.*got 3"):
+        TransformerEncoder(**CONFIG, tied_to=encoder, tied_layers=3)
+    with pytest.raises(ValueError, match="`tied_layers`.*0 to 0"):
+        TransformerEncoder(**CONFIG, tied_layers=1)
+    narrow = {**CONFIG, "hidden_size": 8}
+    with pytest.raises(ValueError, match="`tied_layers`.*hidden_size=8 and 16"):
+        TransformerEncoder(**narrow, tied_to=encoder, tied_layers=1)

@@ -11,6 +11,7 @@ from keras_corrupt.evaluation.thesis_tables import (
 )
 from keras_corrupt.models.electra.presets import PRESETS
 from keras_corrupt.models.masked_lm.presets import PRESETS as MASKED_LM
+from keras_corrupt.models.teams.presets import PRESETS as TEAMS
 
 LENGTH = 24
 ENCODER = {
@@ -122,6 +123,13 @@ def masked_lm_head(x, target):
     return (probabilities * target).sum(-1)
 
 
+def mws_head(x, candidates):
+    hidden, size = ENCODER["hidden_size"], ENCODER["embedding_size"]
+    x = layer_norm(gelu(dense(x, hidden, size)))
+    embeddings = candidates @ jnp.ones((ENCODER["vocabulary_size"], size))
+    return softmax((embeddings * x[:, None]).sum(-1))
+
+
 def rtd_head(x):
     hidden = ENCODER["hidden_size"]
     logits = dense(gelu(dense(x, hidden, hidden)), hidden, 1)
@@ -156,8 +164,13 @@ HIDDEN = (LENGTH, ENCODER["hidden_size"])
             [(5, ENCODER["hidden_size"]), (5, ENCODER["vocabulary_size"])],
         ),
         (flops.rtd_head_flops(ENCODER, LENGTH), rtd_head, [HIDDEN]),
+        (
+            flops.mws_head_flops(ENCODER, 5, 6),
+            mws_head,
+            [(5, ENCODER["hidden_size"]), (5, 6, ENCODER["vocabulary_size"])],
+        ),
     ],
-    ids=["embeddings", "transformer layer", "masked LM head", "RTD head"],
+    ids=["embeddings", "transformer layer", "masked LM head", "RTD head", "MWS head"],
 )
 def test_a_compiler_counts_the_same(ours, program, shapes):
     assert ours == pytest.approx(counted(program, *shapes), rel=0.005)
@@ -182,6 +195,21 @@ def test_electra_is_the_sum_of_its_parts():
         + flops.masked_lm_head_flops(generator, 20)  # ceil(0.15 * 128)
     )
     assert flops.electra_flops(preset, 128) == expected
+
+
+@pytest.mark.parametrize("options, task_layers", [({}, 1), ({"task_layers": 0}, 0)])
+def test_teams_is_the_sum_of_its_parts(options, task_layers):
+    preset = {**TEAMS["small"], **options}
+    discriminator = preset["discriminator"]
+    layer = flops.transformer_layer_flops(discriminator, 512, training=True)
+    expected = (
+        2 * flops.embedding_flops(discriminator, 512, training=True)
+        + (6 + 12 + task_layers) * layer
+        + flops.masked_lm_head_flops(discriminator, 77)  # ceil(0.15 * 512)
+        + flops.rtd_head_flops(discriminator, 512)
+        + flops.mws_head_flops(discriminator, 77, 6)
+    )
+    assert flops.teams_flops(preset, 512) == expected
 
 
 def test_dropout_costs_four_operations_for_each_dropped_number():

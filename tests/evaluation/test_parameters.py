@@ -9,9 +9,10 @@ from keras_corrupt.evaluation.thesis_tables import (
     TABLE_5_1,
     preset_sizes,
 )
-from keras_corrupt.models import Electra, MaskedLM
+from keras_corrupt.models import Electra, MaskedLM, Teams
 from keras_corrupt.models.electra.presets import PRESETS
 from keras_corrupt.models.masked_lm.presets import PRESETS as MASKED_LM
+from keras_corrupt.models.teams.presets import PRESETS as TEAMS
 
 
 def test_presets_are_table_5_1():
@@ -79,8 +80,34 @@ def test_electra_counts_a_projection_where_widths_differ():
     assert counts["total"] == trainable(model.generator, model.discriminator)
 
 
+@pytest.mark.parametrize(
+    "options, tied_layers",
+    [({}, None), ({"tied_layers": "all", "task_layers": 2}, 2)],
+    ids=str,
+)
+def test_teams_counts_its_variables(options, tied_layers):
+    sizes = {**TEAMS["tiny"]["discriminator"], "embedding_size": 32}
+    preset = {**TEAMS["tiny"], **options, "discriminator": sizes}
+    model = Teams(**preset)
+    counts = parameters.teams_parameters(preset, tied_layers)
+    assert counts["discriminator"] == trainable(model.encoder)
+    of_discriminator = ("discriminator", "rtd_layers", "rtd_head", "mws_head")
+    assert sum(counts[name] for name in of_discriminator) == trainable(
+        model.discriminator
+    )
+    assert counts["total"] == trainable(model.generator, model.discriminator)
+
+
 def test_masked_lm_counts_its_variables():
     model = MaskedLM(**MASKED_LM["tiny"])
     counts = parameters.masked_lm_parameters(MASKED_LM["tiny"])
     assert counts["encoder"] == trainable(model.encoder)
     assert counts["total"] == trainable(model.network)
+
+
+@pytest.mark.parametrize(
+    "size, printed", [("small", 14), ("base", 110), ("large", 335)]
+)
+def test_teams_discriminators_have_the_parameters_of_table_1(size, printed):
+    counts = parameters.teams_parameters(TEAMS[size])
+    assert counts["discriminator"] / 1e6 == pytest.approx(printed, abs=1.2)

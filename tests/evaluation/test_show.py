@@ -74,13 +74,15 @@ def test_predictions(tokenizer):
     ]
 
 
-@pytest.mark.parametrize("name", ["Electra", "MaskedLM"])
+@pytest.mark.parametrize("name", ["Electra", "MaskedLM", "Teams"])
 def test_on_a_model(name, sizes, tokenizer):
     """Taking the marks away gives the text back."""
     size = sizes["discriminator"] | {"vocabulary_size": tokenizer.vocabulary_size}
     networks = {"encoder": size}
     if name == "Electra":
         networks = {"discriminator": size, "generator": sizes["generator"]}
+    if name == "Teams":
+        networks = {"discriminator": size, "generator_layers": 2}
     cls = getattr(models, name)
     model = cls(**networks, mask_rate=0.5, tokenizer=tokenizer)
     inputs = tokenizer.pack(["the dog ran on the mat.", "a quick cat sat"], 24)

@@ -3,10 +3,8 @@
 FIDELITY.md lists all details, with the tests that show them.
 """
 
-import importlib.util
 import math
 from fractions import Fraction
-from pathlib import Path
 from typing import NamedTuple
 
 import keras
@@ -19,8 +17,7 @@ from keras_corrupt.models import Electra, MaskedLM
 from keras_corrupt.training import AdamW
 from keras_corrupt.training.runner import compile_model
 from tests.conftest import make_inputs
-
-RECIPES = Path(__file__).parents[2] / "recipes"
+from tests.fidelity.conftest import dense, gelu, layer_norm, randomise, recipe
 
 
 class Column(NamedTuple):
@@ -48,33 +45,6 @@ TABLE_5_1 = {
     ),
 }
 # fmt: on
-
-
-def recipe(name):
-    spec = importlib.util.spec_from_file_location(name, RECIPES / f"{name}.py")
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module.config()
-
-
-def randomise(model):
-    """Gives all variables, biases and norms too, values that show in the output."""
-    rng = np.random.default_rng(0)
-    for variable in model.trainable_variables:
-        variable.assign(rng.normal(scale=0.5, size=variable.shape))
-
-
-def gelu(x):
-    return 0.5 * x * (1 + np.vectorize(math.erf)(x / math.sqrt(2)))
-
-
-def dense(layer, x):
-    return x @ np.array(layer.kernel) + np.array(layer.bias)
-
-
-def layer_norm(layer, x):
-    x = (x - x.mean(-1, keepdims=True)) / x.std(-1, keepdims=True)
-    return x * np.array(layer.gamma) + np.array(layer.beta)
 
 
 # --- Networks ---
@@ -231,7 +201,7 @@ def schedule(config):
 
 @pytest.mark.parametrize("size", TABLE_5_1)
 def test_recipe_is_table_5_1(size):
-    column, config = TABLE_5_1[size], recipe(f"electra_{size}")
+    column, config = TABLE_5_1[size], recipe(f"electra_{size}").config()
     assert (config.model, config.preset) == ("Electra", size)
     assert schedule(config) == (column.learning_rate, column.batch, column.length)
     assert config.steps == column.steps
@@ -243,7 +213,7 @@ def test_recipe_is_table_5_1(size):
 
 
 def test_bert_recipe_is_table_5_1_and_its_80_10_10():
-    column, config = TABLE_5_1["base"], recipe("bert_base")
+    column, config = TABLE_5_1["base"], recipe("bert_base").config()
     assert (config.model, config.preset) == ("MaskedLM", "base")
     assert schedule(config) == (column.learning_rate, column.batch, column.length)
     assert config.steps == 1_000_000
@@ -254,7 +224,7 @@ def test_bert_recipe_is_table_5_1_and_its_80_10_10():
 
 @pytest.mark.parametrize("name", [*(f"electra_{x}" for x in TABLE_5_1), "bert_base"])
 def test_recipe_makes_the_papers_optimizer(sizes, name):
-    config, model = recipe(name), Electra(**sizes)
+    config, model = recipe(name).config(), Electra(**sizes)
     compile_model(model, config)
     optimizer = model.optimizer
     assert (optimizer.beta_1, optimizer.beta_2) == (0.9, 0.999)

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 SCRIPT = Path(__file__).with_name("train_five_steps.py")
-RUNS = ("electra", "masked_lm", "electra_bfloat16")
+RUNS = ("electra", "masked_lm", "teams", "electra_bfloat16")
 
 
 @pytest.fixture(scope="module")
@@ -45,7 +45,7 @@ def results(tmp_path_factory):
 
 
 @pytest.mark.tensorflow_only  # The processes have the two backends.
-@pytest.mark.parametrize("run", ["electra", "masked_lm"])
+@pytest.mark.parametrize("run", ["electra", "masked_lm", "teams"])
 def test_tensorflow_and_jax_train_alike(results, run):
     ours, weights = results["tensorflow"][run]
     theirs, expected = results["jax"][run]

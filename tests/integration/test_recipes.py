@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from keras_corrupt import models
-from keras_corrupt.models import Electra, MaskedLM
+from keras_corrupt.models import Electra, MaskedLM, Teams
 from keras_corrupt.training import PretrainConfig
 from keras_corrupt.training.callbacks import read_metrics
 
@@ -38,6 +38,8 @@ def run(monkeypatch):
     electra = {"discriminator": small, "generator": generator, "mask_rate": 0.15}
     monkeypatch.setitem(Electra.presets, "tiny", electra)
     monkeypatch.setitem(MaskedLM.presets, "tiny", {"encoder": small})
+    teams = {"discriminator": small | {"num_layers": 2}, "generator_layers": 2}
+    monkeypatch.setitem(Teams.presets, "tiny", teams)
 
     def run_recipe(path, *flags):
         monkeypatch.setattr("sys.argv", [str(path), *map(str, flags)])
@@ -59,8 +61,8 @@ def test_smoke(path, run, prepared, tmp_path, capsys):
     output = tmp_path / "run"
     run(path, "--smoke", "--data", prepared.directory, "--corpus", "--output", output)
     assert [row["step"] for row in read_metrics(output / "metrics.csv")] == [3, 6]
-    model = {"Electra": Electra, "MaskedLM": MaskedLM}[config.model]
-    loaded = model.from_preset(output / "preset")
+    loaded = models.load_preset(output / "preset")
+    assert type(loaded).__name__ == config.model
     for name, value in config.objective.items():
         assert getattr(loaded, name) == value
     assert "masked LM accuracy" in capsys.readouterr().out

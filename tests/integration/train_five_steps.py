@@ -11,8 +11,7 @@ import keras
 import numpy as np
 from keras import ops
 
-from keras_corrupt.models import Electra, MaskedLM
-from keras_corrupt.models.electra import electra
+from keras_corrupt.models import Electra, MaskedLM, Teams, replaced_token_detection
 from keras_corrupt.training import AdamW, WarmupLinearDecay
 from tests.conftest import SIZES, make_inputs
 
@@ -28,6 +27,9 @@ def make_model(run):
     discriminator = SIZES["discriminator"] | NO_DROPOUT | {"num_layers": 1}
     if run == "masked_lm":
         return MaskedLM(discriminator, keep_rate=0.0, random_rate=0.0, **ids)
+    if run == "teams":
+        discriminator |= {"num_layers": 2}
+        return Teams(discriminator, 2, candidates="hardest", **ids)
     dtype = "mixed_bfloat16" if run == "electra_bfloat16" else "float32"
     return Electra(discriminator, SIZES["generator"], dtype=dtype, **ids)
 
@@ -76,7 +78,7 @@ def weights_of(model):
 
 
 if __name__ == "__main__":
-    electra.sample_tokens = most_likely
+    replaced_token_detection.sample_tokens = most_likely
     directory = Path(sys.argv[1])
     directory.mkdir()
     for run in sys.argv[2:]:

@@ -18,7 +18,14 @@ import pytest
 from keras_corrupt.data.prepare import prepare_dataset
 from keras_corrupt.data.tokenizer import WordPieceTokenizer
 from keras_corrupt.models import Electra, MaskedLM
-from keras_corrupt.training import Checkpoints, PretrainConfig, main, pretrain, runner
+from keras_corrupt.training import (
+    Checkpoints,
+    PretrainConfig,
+    main,
+    pretrain,
+    report,
+    runner,
+)
 from keras_corrupt.training.callbacks import (
     NonFiniteLossError,
     Progress,
@@ -297,6 +304,15 @@ def test_banner_and_closing_table(finished):
         line = next(line for line in table.splitlines() if shown in line)
         assert line.removeprefix(shown).split()[0] == f"{rows[-1][name]:.3f}"
     assert table.count("[CLS]") == 3  # the examples
+
+
+def test_closing_table_has_the_chance_of_selecting_right():
+    metrics = {"val_mlm_loss": 6.0, "val_mlm_accuracy": 0.1, "val_mws_accuracy": 0.5}
+    lines = report.table(metrics, (7.0, 0.05), {"mws_accuracy": 1 / 6}).splitlines()
+    assert (
+        lines[-1].split() == "multi-word selection accuracy 0.500 0.167 chance".split()
+    )
+    assert len(lines) == 4
 
 
 def test_metrics_and_tensorboard_agree(finished):

@@ -1,0 +1,1 @@
+"""TEAMS: replaced token detection and multi-word selection."""

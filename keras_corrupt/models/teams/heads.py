@@ -1,0 +1,111 @@
+"""TEAMS's discriminator: two tasks on top of common layers."""
+
+import keras
+from keras import ops
+
+from keras_corrupt.encoders import TransformerEncoder
+from keras_corrupt.encoders.embeddings import initializer
+from keras_corrupt.models.replaced_token_detection import Discriminator
+from keras_corrupt.models.teams import objective
+
+#: All that precedes an encoder's first layer: what TEAMS's encoders share.
+EMBEDDING_PARTS = ("token", "position", "segment", "norm", "projection")
+
+
+class MultiTaskDiscriminator(Discriminator):
+    """Two encoders that part below their top layers, each with a task's head.
+
+    The upper layers are the tasks' attention heads (Shen et al., 2021, 3.2):
+    `encoder` is the path of multi-word selection, `rtd_encoder` that of replaced
+    token detection.
+
+    Args:
+        encoder: Constructor arguments of `TransformerEncoder`.
+        task_layers: Number of upper layers that each task has to itself.
+    """
+
+    def __init__(self, encoder, task_layers, **kwargs):
+        super().__init__(encoder, **kwargs)
+        num_layers = self.encoder.num_layers
+        if task_layers not in range(num_layers + 1):
+            raise ValueError(
+                f"`task_layers` must be from 0 to {num_layers}, the discriminator's "
+                f"layers; got {task_layers!r}."
+            )
+        self.rtd_encoder = TransformerEncoder(
+            **self.encoder.get_config(),
+            tied_to=self.encoder,
+            tied_parts=EMBEDDING_PARTS,
+            tied_layers=num_layers - task_layers,
+            dtype=self.dtype_policy,
+            name="rtd_encoder",
+        )
+        self.selection_head = MultiWordSelectionHead(
+            self.encoder, dtype=self.dtype_policy, name="selection_head"
+        )
+        self.task_layers = task_layers
+
+    def call(self, inputs, training=False):
+        """Returns float32 `[batch, length]`, the logits of "replaced"."""
+        return self.detect(self.rtd_encoder(inputs, training=training))
+
+    def both_tasks(self, inputs, positions, candidate_ids, training=False):
+        """Runs the common layers once, then both tasks' layers and heads.
+
+        Args:
+            inputs: The encoder's inputs.
+            positions: int32 `[batch, masked]`.
+            candidate_ids: int32 `[batch, masked, candidates]`.
+            training: Whether dropout is active.
+
+        Returns:
+            float32 logits of "replaced", `[batch, length]`, and of the candidates,
+            `[batch, masked, candidates]`.
+        """
+        mask = self.encoder.attention_mask(inputs)
+        x = self.encoder.embed(inputs, training=training)
+        common = self.encoder.num_layers - self.task_layers
+        for layer in self.encoder.layers_[:common]:
+            x = layer(x, mask, training=training)
+        selection, detection = x, x
+        for layer in self.encoder.layers_[common:]:
+            selection = layer(selection, mask, training=training)
+        for layer in self.rtd_encoder.layers_[common:]:
+            detection = layer(detection, mask, training=training)
+        return (
+            self.detect(detection),
+            self.selection_head(selection, positions, candidate_ids),
+        )
+
+
+class MultiWordSelectionHead(keras.layers.Layer):
+    """Scores candidates at the masked positions (equation 7).
+
+    A linear layer to the embedding size, gelu and layer norm, as in the released
+    code, give what is multiplied with the candidates' input embeddings.
+
+    Args:
+        encoder: The `TransformerEncoder` whose output it reads.
+    """
+
+    def __init__(self, encoder, **kwargs):
+        super().__init__(**kwargs)
+        self.token = encoder.embeddings.token
+        self.approximate_gelu = encoder.approximate_gelu
+        self.transform = keras.layers.Dense(
+            encoder.embedding_size,
+            kernel_initializer=initializer(encoder.initializer_range),
+            dtype=self.dtype_policy,
+            name="transform",
+        )
+        self.norm = keras.layers.LayerNormalization(
+            epsilon=1e-12, dtype=self.dtype_policy, name="norm"
+        )
+        self.transform.build((None, None, encoder.hidden_size))
+        self.norm.build((None, None, encoder.embedding_size))
+        self.built = True
+
+    def call(self, hidden, positions, candidate_ids):
+        hidden = ops.take_along_axis(hidden, positions[..., None], axis=1)
+        hidden = ops.gelu(self.transform(hidden), approximate=self.approximate_gelu)
+        return objective.selection_logits(self.norm(hidden), self.token(candidate_ids))

@@ -1,0 +1,51 @@
+"""Multi-word selection (Shen et al., 2021, equations 7 to 9).
+
+    P(x_t | x~, S_t) = exp(e(x_t) . h_t) / sum over x' in S_t of exp(e(x') . h_t)
+    L_MWS = mean over masked positions t of -log P(x_t | x~, S_t)
+    L     = L_MLM + 5 L_RTD + 2 L_MWS
+
+x is the text, x~ the text with the generator's samples, S_t the original token x_t and
+K others that the generator finds likely, e(x) a token's embedding, and h_t what the
+discriminator makes of position t of x~. L_RTD is ELECTRA's.
+"""
+
+from keras import ops
+
+
+def selection_logits(hidden, candidate_embeddings):
+    """Scores the candidates of each position by inner products.
+
+    Args:
+        hidden: `[batch, masked, embedding]`, h of each masked position.
+        candidate_embeddings: `[batch, masked, candidates, embedding]`.
+
+    Returns:
+        float32 `[batch, masked, candidates]`.
+    """
+    products = ops.matmul(candidate_embeddings, hidden[..., None])[..., 0]
+    return ops.cast(products, "float32")
+
+
+def multi_word_selection_loss(logits):
+    """Cross-entropy of the original token among its candidates.
+
+    Args:
+        logits: `[batch, masked, candidates]`; the original token is the first.
+
+    Returns:
+        float32 `[batch, masked]`.
+
+    >>> import numpy as np
+    >>> loss = multi_word_selection_loss(np.zeros((1, 1, 6)))
+    >>> bool(np.isclose(float(loss[0, 0]), np.log(6)))
+    True
+    """
+    logits = ops.cast(logits, "float32")
+    return ops.logsumexp(logits, axis=-1) - logits[..., 0]
+
+
+def correct_selections(logits):
+    """Returns 1.0 where the original beats all other candidates, `[batch, masked]`."""
+    # Not argmax: a model without an opinion would always select the first.
+    others = ops.max(logits[..., 1:], axis=-1)
+    return ops.cast(logits[..., 0] > others, "float32")
