@@ -173,6 +173,8 @@ class Saved:
 
 @pytest.fixture
 def intervals():
+    # A test run in the background may have begun with the signal ignored.
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
     callback = Intervals(Saved(), 10, 2, validation=None, listeners=[])
     callback.set_model(SimpleNamespace(stop_training=False))
     callback.set_params({"steps": 6})
@@ -180,6 +182,7 @@ def intervals():
     callback.on_epoch_begin(0)
     yield callback
     callback.release()
+    signal.signal(signal.SIGINT, before)
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
