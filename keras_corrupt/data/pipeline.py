@@ -15,6 +15,9 @@ from keras_corrupt.data.records import (
     parse,
 )
 
+#: Shards that training reads in turn.
+SHARDS_AT_ONCE = 16
+
 
 class _Files(NamedTuple):
     paths: list[str]
@@ -39,12 +42,12 @@ def make_dataset(
 ) -> tf.data.Dataset:
     """Streams batches of examples.
 
-    The training split is endless: each epoch visits the shards in a new order and
-    shuffles within a buffer, both by `(seed, epoch)`, and a batch may join the end of
-    one epoch to the start of the next. Batch k is a function of the arguments, so a run
-    that starts at `start_step=k` sees what an uninterrupted run sees from step k on.
-    Epochs before it are skipped by arithmetic, and within an epoch records are skipped
-    before they are parsed.
+    The training split is endless: each epoch visits the shards in a new order, reads
+    several in turn and shuffles within a buffer, all by `(seed, epoch)`, and a batch
+    may join the end of one epoch to the start of the next. Batch k is a function of
+    the arguments, so a run that starts at `start_step=k` sees what an uninterrupted
+    run sees from step k on. Epochs before it are skipped by arithmetic, and within an
+    epoch records are skipped before they are parsed.
 
     The validation split is one pass in order.
 
@@ -182,7 +185,10 @@ def _shuffled_epochs(
         shuffle_seed = tf.random.stateless_uniform(
             [], seed=key, minval=1, maxval=tf.int64.max, dtype=tf.int64
         )
-        records = tf.data.TFRecordDataset(order)
+        # Neighbours in a corpus are alike (all of one source, say), and so is a shard.
+        records = tf.data.Dataset.from_tensor_slices(order).interleave(
+            tf.data.TFRecordDataset, cycle_length=SHARDS_AT_ONCE, block_length=1
+        )
         return records.shuffle(shuffle_buffer, shuffle_seed)
 
     epoch, offset = divmod(start, files.examples)

@@ -39,6 +39,17 @@ def test_an_epoch_is_every_example_once(prepared):
     assert first != stored(prepared, "train")
 
 
+def test_shards_are_mixed(prepared):
+    shard_of = {}
+    for number, shard in enumerate(prepared.train.shards):
+        for record in tf.data.TFRecordDataset(str(prepared.directory / shard.file)):
+            features = tf.train.Example.FromString(record.numpy()).features.feature
+            shard_of[tuple(features["token_ids"].int64_list.value)] = number
+    shards = len(prepared.train.shards)
+    first = make_dataset(prepared.directory, batch_size=shards, shuffle_buffer=1)
+    assert {shard_of[row] for row in unpadded(rows(first, 1))} == set(range(shards))
+
+
 def test_resumes_at_any_step(prepared):
     assert len(prepared.train.shards) > 2
     epoch = prepared.train.examples
