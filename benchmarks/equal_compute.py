@@ -84,7 +84,7 @@ def run(name, settings):
         steps=interval * settings.intervals,
         interval=interval,
         learning_rate=settings.learning_rate,
-        warmup_steps=2 * interval,
+        warmup_steps=interval,
         beta_2=0.98,
         bias_correction=True,
         seed=settings.seed,
