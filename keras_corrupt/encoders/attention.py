@@ -32,7 +32,6 @@ class SelfAttention(keras.layers.Layer):
 
         self.hidden_size = hidden_size
         self.num_heads = num_heads
-        self.head_size = hidden_size // num_heads
         self.query = dense("query")
         self.key = dense("key")
         self.value = dense("value")

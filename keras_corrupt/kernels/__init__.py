@@ -1,9 +1,9 @@
 """The element-wise steps between the matrix products of a Transformer layer.
 
-`plain` says in `keras.ops` what each step computes; XLA fuses it on accelerators and
-on JAX. `tensorflow` computes the same on TensorFlow in one pass over memory, forward
-and backward, which is what a training step on CPUs spends its time on otherwise. Only
-training uses it: it compiles once for each shape, and inference meets many.
+`plain` says in `keras.ops` what each step computes; it is what JAX runs, and inference
+everywhere. `tensorflow` computes the same with each step compiled into one program,
+forward and backward. Only training uses it: it compiles once for each shape, and
+inference meets many.
 """
 
 import keras

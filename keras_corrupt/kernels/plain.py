@@ -1,7 +1,7 @@
-"""The kernels in `keras.ops`: the definition, and what runs on accelerators.
+"""The kernels in `keras.ops`: the definition, and what JAX and inference run.
 
-Inputs may be of any float type; all are computed in float32 and returned in the type
-of the first.
+Inputs may be of any float type, and results have the type of the first. The norm, the
+gelu and the softmax are computed in float32.
 """
 
 import keras

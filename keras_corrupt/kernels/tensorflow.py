@@ -1,12 +1,11 @@
-"""The kernels on TensorFlow, each direction one pass over memory.
+"""The kernels on TensorFlow, fused.
 
-The functions are those of `plain`, to the last bit of float32 or nearly, but for
+The functions are those of `plain` but for rounding in the last digits, and for
 dropout's rate, which is rounded to a multiple of 1/256: a byte decides on each value.
 
 Each forward and backward pass is an XLA program of its own, computed in float32, with
 its inputs and outputs in the type they come in. The matrix products stay outside:
-TensorFlow's own are faster on CPUs, many times so in bfloat16. So do the random
-bytes, which XLA would draw one at a time.
+TensorFlow's own are faster on CPUs. So do the random bytes.
 """
 
 import functools
@@ -185,7 +184,7 @@ def _float32(x):
 
 
 def column_sums(x, dtype):
-    """Sums over all axes but the last; as a matrix product, which is fastest."""
+    """Sums over all axes but the last, as a matrix product with ones."""
     rows = tf.reshape(x, (-1, x.shape[-1]))
     ones = tf.ones((1, tf.shape(rows)[0]), rows.dtype)
     return tf.cast(tf.matmul(ones, rows)[0], dtype)

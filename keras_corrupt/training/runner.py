@@ -91,11 +91,15 @@ def pretrain(config):
     # An option that the model refuses shows now, not after the data are prepared.
     cls.from_preset("tiny", name="trial", **config.objective)
     output = Path(config.output)
-    keras.utils.set_random_seed(config.seed)
-
     with claimed(output, config):
-        model, info = build(config, cls, output)
-        validation = batches_of(info, "validation", config)
+        return run(config, cls, output)
+
+
+def run(config, cls, output):
+    """Does what `pretrain` says, in the directory that is its own."""
+    keras.utils.set_random_seed(config.seed)
+    model, info = build(config, cls, output)
+    validation = batches_of(info, "validation", config)
     validation = validation.take(config.validation_batches).cache()
     unigram = unigram_of(info, validation, model)
     print(report.banner(config, model, info, output), flush=True)

@@ -250,6 +250,15 @@ def test_output_where_another_process_trains(finished):
     pretrain(finished.config)  # free again
 
 
+def test_no_other_process_can_train_where_one_does(config, monkeypatch):
+    def second(*_):
+        pretrain(config)
+
+    monkeypatch.setattr(runner, "train", second)
+    with pytest.raises(ValueError, match="Another process is training in"):
+        pretrain(config)
+
+
 @pytest.mark.parametrize("flags", [["--nonsense", "1"], ["--steps", "many"]])
 def test_a_flag_that_is_none_exits_with_2(config, tmp_path, monkeypatch, capsys, flags):
     monkeypatch.setattr("sys.argv", ["recipe.py", *command_line(config), *flags])
