@@ -12,6 +12,7 @@ __all__ = [
     "__version__",
     "corruption",
     "data",
+    "downstream",
     "encoders",
     "evaluation",
     "models",

@@ -92,7 +92,10 @@ class AdamW(keras.optimizers.Optimizer):
         # On TensorFlow a gathered embedding's gradient lists a token's row once for
         # each occurrence, and Keras squares the rows before it adds them up, in the
         # norm and in the second moment. Adding zeros makes it one dense tensor first.
-        dense = [g if g is None else ops.zeros(g.shape, g.dtype) + g for g in grads]
+        dense = [
+            ops.zeros(g.shape, g.dtype) + g if hasattr(g, "indices") else g
+            for g in grads
+        ]
         super().apply(dense, trainable_variables)
 
     def update_step(self, gradient, variable, learning_rate):

@@ -1,0 +1,119 @@
+"""Batches of sequences of like length, so that short ones don't pay for long ones."""
+
+import numpy as np
+import tensorflow as tf
+
+#: Lengths that sequences are padded to. Few, because each is compiled for.
+LENGTHS = (16, 32, 64, 96, 128, 192, 256, 384, 512)
+
+
+def make_batches(features, batch_size, max_length, pad_id=0, seed=None, rows=False):
+    """Returns one pass over `features` as a dataset of batches.
+
+    Each batch is padded to one of `LENGTHS` and has exactly `batch_size` rows. A
+    length's left-over sequences go with those of the next length; only the last
+    batch of all may lack some, which are filled up with copies of weight 0.
+
+    Args:
+        features: A list of `Feature`.
+        batch_size: Sequences in a batch.
+        max_length: The longest a sequence may be.
+        pad_id: Token id of padding; everything else is padded with zeros.
+        seed: For training: `features` and batches are shuffled, anew in every pass.
+            `None` for neither.
+        rows: Whether to add a fourth element, the batch's indices into `features`.
+
+    Returns:
+        A `tf.data.Dataset` of `(inputs, targets, weights)`; `inputs` has
+        `padding_mask` beside what the features have.
+
+    Raises:
+        ValueError: No feature, or one is longer than `max_length`.
+    """
+    if not features:
+        raise ValueError("`features` is empty: there is nothing to make batches of.")
+    lengths = np.array([len(f.inputs["token_ids"]) for f in features])
+    if lengths.max() > max_length:
+        raise ValueError(
+            f"A feature has {lengths.max()} tokens, more than max_length={max_length}."
+        )
+    passes = iter(range(1_000_000_000))
+
+    def batches():
+        rng = None if seed is None else np.random.default_rng((seed, next(passes)))
+        for chosen, length in plan(lengths, batch_size, max_length, rng):
+            batch = assemble(features, chosen, batch_size, length, pad_id)
+            yield batch if rows else batch[:3]
+
+    first = assemble(features, np.array([0]), batch_size, lengths[0], pad_id)
+    signature = tf.nest.map_structure(_spec, first if rows else first[:3])
+    count = -(-len(features) // batch_size)
+    dataset = tf.data.Dataset.from_generator(batches, output_signature=signature)
+    return dataset.apply(tf.data.experimental.assert_cardinality(count)).prefetch(2)
+
+
+def plan(lengths, batch_size, max_length, rng=None):
+    """Chooses the batches of a pass.
+
+    Args:
+        lengths: Tokens of each sequence, int `[sequences]`.
+        batch_size: Sequences in a batch.
+        max_length: The longest of all.
+        rng: A `numpy.random.Generator` to shuffle with, or `None`.
+
+    Returns:
+        A list of `(indices, padded length)`.
+
+    >>> plan(np.array([5, 70, 9, 100]), 2, 128)
+    [(array([0, 2]), 16), (array([1, 3]), 128)]
+    """
+    order = np.arange(len(lengths)) if rng is None else rng.permutation(len(lengths))
+    buckets = [n for n in LENGTHS if n < max_length] + [max_length]
+    bucket_of = np.searchsorted(buckets, lengths[order])
+    batches, waiting = [], order[:0]
+    for i, length in enumerate(buckets):
+        waiting = np.concatenate([waiting, order[bucket_of == i]])
+        whole = len(waiting) - len(waiting) % batch_size
+        for start in range(0, whole, batch_size):
+            batches.append((waiting[start : start + batch_size], length))
+        waiting = waiting[whole:]
+    if len(waiting):
+        longest = lengths[waiting].max()
+        batches.append((waiting, buckets[np.searchsorted(buckets, longest)]))
+    if rng is not None:
+        rng.shuffle(batches)
+    return batches
+
+
+def assemble(features, chosen, batch_size, length, pad_id):
+    """Returns a batch's inputs, targets, weights and indices."""
+    weights = (np.arange(batch_size) < len(chosen)).astype("float32")
+    chosen = np.resize(chosen, batch_size)  # repeats them to fill up
+    rows = [features[i] for i in chosen]
+    inputs = _stacked([row.inputs for row in rows], length)
+    targets = _stacked([row.targets for row in rows], length)
+    counts = np.array([len(row.inputs["token_ids"]) for row in rows])
+    real = np.arange(length) < counts[:, None]
+    inputs["token_ids"] = np.where(real, inputs["token_ids"], np.int32(pad_id))
+    inputs["padding_mask"] = real.astype("int32")
+    return inputs, targets, weights, chosen.astype("int32")
+
+
+def _stacked(rows, length):
+    return {name: _stack([row[name] for row in rows], length) for name in rows[0]}
+
+
+def _stack(values, length):
+    kind = "float32" if np.asarray(values[0]).dtype.kind == "f" else "int32"
+    if np.ndim(values[0]) == 0:
+        return np.array(values, kind)
+    stacked = np.zeros((len(values), length), kind)
+    for row, value in zip(stacked, values, strict=True):
+        row[: len(value)] = value
+    return stacked
+
+
+def _spec(array):
+    # Only the length varies.
+    shape = [None if axis == 1 else size for axis, size in enumerate(array.shape)]
+    return tf.TensorSpec(shape, array.dtype)

@@ -1,0 +1,211 @@
+"""The base of every fine-tuned model: a pretrained encoder, a head, raw text."""
+
+from typing import NamedTuple
+
+import keras
+import numpy as np
+
+from keras_corrupt import models
+from keras_corrupt.downstream.batches import make_batches
+from keras_corrupt.encoders import TransformerEncoder
+from keras_corrupt.models import preset_directory
+from keras_corrupt.models.pretrainer import weighted_mean
+
+
+class Feature(NamedTuple):
+    """What the model reads of an example, or of a window of it.
+
+    `inputs` and `targets` map names to an integer or float, or to an array with one
+    entry for each token. `inputs` has `token_ids` and `segment_ids`; `targets` is
+    empty where nothing is known. `example` is the example's index in its list.
+    """
+
+    inputs: dict
+    targets: dict
+    example: int
+
+
+class DownstreamModel(keras.Model):
+    """A Transformer encoder with a task's head, from raw examples to predictions.
+
+    A subclass makes `head` in its constructor and defines `features`, `call`,
+    `losses` and `decode`. It trains with `fit` on what `batches` returns.
+
+    Args:
+        encoder: Constructor arguments of `TransformerEncoder`.
+        tokenizer: The encoder's `WordPieceTokenizer`.
+        max_length: The longest sequence to read, at most the encoder's own.
+        dropout: Dropout rate of encoder, attention and head.
+    """
+
+    def __init__(self, encoder, tokenizer, max_length=None, dropout=0.1, **kwargs):
+        super().__init__(**kwargs)
+        encoder = {**encoder, "dropout": dropout, "attention_dropout": dropout}
+        self.encoder = TransformerEncoder(
+            **encoder, dtype=self.dtype_policy, name="encoder"
+        )
+        longest = self.encoder.max_length
+        max_length = max_length or longest
+        if not 8 <= max_length <= longest:
+            raise ValueError(
+                f"`max_length` must be from 8 to the encoder's {longest} positions; "
+                f"got {max_length}."
+            )
+        if tokenizer.vocabulary_size > self.encoder.vocabulary_size:
+            raise ValueError(
+                f"`tokenizer` has {tokenizer.vocabulary_size} tokens, more than the "
+                f"encoder's {self.encoder.vocabulary_size}. Pass the one that the "
+                "encoder was pretrained with."
+            )
+        self.tokenizer = tokenizer
+        self.max_length = max_length
+        self.dropout = dropout
+
+    # === What a subclass defines ===
+
+    #: Names of the constructor arguments that decide the head's shape and meaning.
+    head_arguments = ()
+
+    def features(self, examples, labels=None):
+        """Returns a list of `Feature`, one or more for each example.
+
+        Args:
+            examples: Raw examples.
+            labels: Their labels, for training.
+
+        Raises:
+            ValueError: An example or a label is not of the model's kind.
+        """
+        raise NotImplementedError
+
+    def losses(self, outputs, targets):
+        """Returns the loss of each sequence, float32 `[batch]`."""
+        raise NotImplementedError
+
+    def decode(self, examples, features, outputs):
+        """Returns a prediction for each example.
+
+        Args:
+            examples: Raw examples.
+            features: What `features` made of them.
+            outputs: What `outputs` returned for those.
+        """
+        raise NotImplementedError
+
+    # === Training and prediction ===
+
+    @property
+    def networks(self):
+        return {"encoder": self.encoder, "head": self.head}
+
+    def batches(self, features, batch_size, seed=None):
+        """Returns a `tf.data.Dataset` for `fit`: see `make_batches`."""
+        return make_batches(
+            features, batch_size, self.max_length, self.tokenizer.pad_id, seed
+        )
+
+    def compute_loss(
+        self, x=None, y=None, y_pred=None, sample_weight=None, training=True
+    ):
+        """The mean of `losses` over the batch's real sequences."""
+        return weighted_mean(self.losses(y_pred, y), sample_weight)
+
+    def outputs(self, features, batch_size=64):
+        """Runs the model on features.
+
+        Returns:
+            A list with what `call` returns for each: a dict of arrays, those of
+            tokens with padding at their end.
+        """
+        results = [None] * len(features)
+        for inputs, _, weights, rows in make_batches(
+            features, batch_size, self.max_length, self.tokenizer.pad_id, rows=True
+        ):
+            batch = self.predict_on_batch({k: np.array(v) for k, v in inputs.items()})
+            for i, row in enumerate(rows.numpy()[weights.numpy() > 0]):
+                results[row] = {name: array[i] for name, array in batch.items()}
+        return results
+
+    def predictions(self, examples, batch_size=64):
+        """Returns a prediction for each raw example."""
+        examples = list(examples)
+        features = self.features(examples)
+        return self.decode(examples, features, self.outputs(features, batch_size))
+
+    # === Presets ===
+
+    @classmethod
+    def from_preset(cls, preset, load_weights=True, tokenizer=None, **arguments):
+        """Makes a model on a pretrained encoder, or loads a fine-tuned one.
+
+        Args:
+            preset: A directory that `save_to_preset` wrote. Of a pretraining model
+                its encoder is taken, and the head is new. Of a model of this class
+                everything is; but where `arguments` change what the head tells
+                (other labels), and of another class, again the encoder alone, which
+                is how a task starts from one trained before. Or the name of a size
+                (`"small"`), for an encoder with new weights.
+            load_weights: Whether to load weights, and not only sizes and tokenizer.
+            tokenizer: A tokenizer, where the preset has none.
+            arguments: Those of the class, except `encoder`.
+
+        Raises:
+            ValueError: Not a preset, or no tokenizer, or arguments that do not fit.
+        """
+        sizes, start = models.Electra.presets, None
+        if preset in sizes:
+            config = {"encoder": sizes[preset]["discriminator"]}
+            if tokenizer is not None:
+                size = {"vocabulary_size": tokenizer.vocabulary_size}
+                config["encoder"] = {**config["encoder"], **size}
+        else:
+            start = load_preset(preset)
+            tokenizer = start.tokenizer or tokenizer
+            same_class = type(start) is cls
+            config = start.get_config() if same_class else {}
+            config["encoder"] = start.encoder.get_config()
+        if tokenizer is None:
+            raise ValueError(
+                f"The preset {str(preset)!r} has no tokenizer: pass `tokenizer`."
+            )
+        model = cls(**{**config, **arguments}, tokenizer=tokenizer)
+        if start is not None and load_weights:
+            model.encoder.set_weights(start.encoder.get_weights())
+            was, now = start.get_config(), model.get_config()
+            if same_class and all(was[a] == now[a] for a in cls.head_arguments):
+                model.head.set_weights(start.head.get_weights())
+        return model
+
+    def save_to_preset(self, directory):
+        """Writes architecture, tokenizer and weights, whole or not at all.
+
+        Args:
+            directory: A new or empty directory, or a preset to overwrite.
+        """
+        preset_directory.write(directory, self)
+
+    def get_config(self):
+        return {
+            "encoder": self.encoder.get_config(),
+            "max_length": self.max_length,
+            "dropout": self.dropout,
+            "name": self.name,
+            "dtype": self.dtype_policy.name,
+        }
+
+
+def load_preset(directory):
+    """Loads a saved model, pretrained or fine-tuned, of whichever class."""
+    name = preset_directory.class_name(directory)
+    if name in models.__all__:
+        return models.load_preset(directory)
+    cls = keras.saving.get_registered_object(f"keras_corrupt>{name}")
+    if cls is None or not issubclass(cls, DownstreamModel):
+        raise ValueError(
+            f"{directory} is a preset of {name!r}, which is neither a pretraining nor "
+            "a fine-tuning model."
+        )
+    config, tokenizer = preset_directory.read(directory, cls)
+    model = cls(**config, tokenizer=tokenizer)
+    preset_directory.load_weights(directory, model)
+    return model

@@ -1,0 +1,74 @@
+"""What a downstream task is: examples with labels, a model, metrics."""
+
+import dataclasses
+
+
+@dataclasses.dataclass
+class Split:
+    """Examples of a task: for training, for development, or to be labelled.
+
+    Attributes:
+        examples: Raw examples, as the task's model reads them.
+        labels: Their labels; `None` where they are not known.
+        ids: What identifies each in files of predictions.
+        skipped: Reason -> number of rows left out, and where the first one was.
+    """
+
+    examples: list
+    labels: list | None = None
+    ids: list | None = None
+    skipped: dict = dataclasses.field(default_factory=dict)
+
+    def __len__(self):
+        return len(self.examples)
+
+    def take(self, count):
+        """Returns the first `count` examples."""
+        labels, ids = (x and x[:count] for x in (self.labels, self.ids))
+        return dataclasses.replace(
+            self, examples=self.examples[:count], labels=labels, ids=ids
+        )
+
+
+class Task:
+    """A task to fine-tune on.
+
+    Attributes:
+        name: Its name in results.
+        splits: Name -> `Split`: `"train"`, one or more whose names begin with
+            `"dev"`, and perhaps some that begin with `"test"`.
+        model: The class of its model, a `DownstreamModel`.
+        model_arguments: The model's `head_arguments` for this task.
+        main_metric: The metric that is reported, of `metrics`; more is better.
+    """
+
+    name: str
+    splits: dict
+    model: type
+    model_arguments: dict
+    main_metric: str
+
+    def metrics(self, predictions, split):
+        """Returns metric name -> value in percent.
+
+        Args:
+            predictions: What the model predicts for each example of the split.
+            split: A `Split` with labels.
+        """
+        raise NotImplementedError
+
+    def guesses(self, split):
+        """Returns the best predictions for a split that don't look at its examples.
+
+        They are made of the training labels alone, and tell when a run has learned
+        nothing.
+        """
+        raise NotImplementedError
+
+    def write_predictions(self, predictions, name, directory):
+        """Writes predictions for the split `name` in the benchmark's own format.
+
+        Returns:
+            The path of the file.
+        """
+        raise NotImplementedError

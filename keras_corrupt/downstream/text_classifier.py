@@ -1,0 +1,162 @@
+"""A label or a number for a text or a pair of texts (Clark's thesis, 5.2.4)."""
+
+import keras
+import numpy as np
+from keras import ops
+
+from keras_corrupt.downstream.model import DownstreamModel, Feature
+from keras_corrupt.encoders.embeddings import initializer
+
+
+@keras.saving.register_keras_serializable(package="keras_corrupt")
+class TextClassifier(DownstreamModel):
+    """Classifies texts or pairs of texts, or rates them with a number.
+
+    The head is one linear layer on the last hidden vector of `[CLS]`. Texts longer
+    than `max_length` are cut at their end, the longer one of a pair first.
+
+    Args:
+        labels: The names of the classes; `None` for a number.
+        score_range: For a number, the least and the greatest; the head learns where
+            in this range a text lies.
+        kwargs: Those of `DownstreamModel`.
+
+    Example:
+
+    >>> from keras_corrupt.data.tokenizer import SPECIAL_TOKENS, WordPieceTokenizer
+    >>> tokenizer = WordPieceTokenizer([*SPECIAL_TOKENS, "good", "bad"])
+    >>> classifier = TextClassifier.from_preset(
+    ...     "tiny", tokenizer=tokenizer, labels=["negative", "positive"])
+    >>> classifier.probabilities(["good", "bad bad"]).shape
+    (2, 2)
+    """
+
+    head_arguments = ("labels", "score_range")
+
+    def __init__(self, encoder, tokenizer, labels=None, score_range=None, **kwargs):
+        super().__init__(encoder, tokenizer, **kwargs)
+        if (labels is None) == (score_range is None):
+            raise ValueError(
+                "Give either `labels`, the classes' names, or `score_range`; got "
+                f"labels={labels!r}, score_range={score_range!r}."
+            )
+        if labels is not None and len(set(labels)) != len(labels) or labels == []:
+            raise ValueError(f"`labels` must be different names; got {labels!r}.")
+        if score_range is not None and not score_range[0] < score_range[1]:
+            raise ValueError(
+                f"`score_range` must be (least, greatest); got {score_range!r}."
+            )
+        self.labels = None if labels is None else list(labels)
+        self.score_range = None if score_range is None else list(score_range)
+        self.head = ClassificationHead(
+            1 if labels is None else len(labels),
+            self.dropout,
+            self.encoder.initializer_range,
+            name="head",
+        )
+        self.head.build((None, self.encoder.hidden_size))
+        self.built = True
+
+    def features(self, examples, labels=None):
+        """Encodes strings or pairs of strings; see `DownstreamModel.features`."""
+        pairs = [(e,) if isinstance(e, str) else tuple(e) for e in examples]
+        if any(len(pair) not in (1, 2) for pair in pairs):
+            raise ValueError("`examples` must be strings, or pairs of strings.")
+        encoded = iter(self.tokenizer.encode_batch([t for pair in pairs for t in pair]))
+        targets = [{}] * len(pairs) if labels is None else map(self.target, labels)
+        features = []
+        for i, (pair, target) in enumerate(zip(pairs, targets, strict=True)):
+            parts = cut([next(encoded) for _ in pair], self.max_length - 1 - len(pair))
+            token_ids, segment_ids = [self.tokenizer.cls_id], [0]
+            for segment, part in enumerate(parts):
+                token_ids += [*part, self.tokenizer.sep_id]
+                segment_ids += [segment] * (len(part) + 1)
+            inputs = {
+                "token_ids": np.array(token_ids, "int32"),
+                "segment_ids": np.array(segment_ids, "int32"),
+            }
+            features.append(Feature(inputs, target, i))
+        return features
+
+    def target(self, label):
+        """Returns the targets of a label: its index, or its place in the range."""
+        if self.labels is None:
+            low, high = self.score_range
+            return {"score": (float(label) - low) / (high - low)}
+        if label not in self.labels:
+            raise ValueError(f"Unknown label {label!r}; the model's are {self.labels}.")
+        return {"label": self.labels.index(label)}
+
+    def call(self, inputs, training=False):
+        hidden = self.encoder(inputs, training=training)
+        return {"logits": self.head(hidden[:, 0], training=training)}
+
+    def losses(self, outputs, targets):
+        """Cross-entropy, or the squared error of the place in the range."""
+        logits = outputs["logits"]
+        if self.labels is None:
+            return ops.square(logits[:, 0] - targets["score"])
+        return ops.sparse_categorical_crossentropy(
+            targets["label"], logits, from_logits=True
+        )
+
+    def decode(self, examples, features, outputs):
+        """Returns a label, or a number within the range, for each example."""
+        logits = np.stack([output["logits"] for output in outputs])
+        if self.labels is not None:
+            return [self.labels[i] for i in logits.argmax(axis=1)]
+        low, high = self.score_range
+        return (low + (high - low) * logits[:, 0]).clip(low, high).tolist()
+
+    def probabilities(self, examples, batch_size=64):
+        """Returns the probability of each label, float32 `[examples, labels]`."""
+        if self.labels is None:
+            raise ValueError("The model rates texts with a number; it has no labels.")
+        outputs = self.outputs(self.features(examples), batch_size)
+        logits = np.stack([output["logits"] for output in outputs])
+        exponentials = np.exp(logits - logits.max(axis=1, keepdims=True))
+        return exponentials / exponentials.sum(axis=1, keepdims=True)
+
+    def get_config(self):
+        return {
+            **super().get_config(),
+            "labels": self.labels,
+            "score_range": self.score_range,
+        }
+
+
+class ClassificationHead(keras.Model):
+    """Dropout, then one linear layer, in float32.
+
+    Args:
+        units: Number of outputs.
+        dropout: Dropout rate of the input.
+        initializer_range: Standard deviation of the initial weights.
+    """
+
+    def __init__(self, units, dropout, initializer_range, **kwargs):
+        super().__init__(dtype="float32", **kwargs)
+        self.dropout = keras.layers.Dropout(dropout)
+        self.dense = keras.layers.Dense(
+            units, kernel_initializer=initializer(initializer_range)
+        )
+
+    def build(self, input_shape):
+        self.dense.build(input_shape)
+        self.built = True
+
+    def call(self, x, training=False):
+        return self.dense(self.dropout(x, training=training))
+
+
+def cut(parts, room):
+    """Cuts one or two lists of tokens to `room` tokens, the longer one first.
+
+    >>> cut([[1, 2, 3, 4], [5]], 4)
+    [[1, 2, 3], [5]]
+    """
+    if len(parts) == 1:
+        return [parts[0][:room]]
+    first, second = parts
+    kept = min(len(first), max(room - len(second), room - room // 2))
+    return [first[:kept], second[: room - kept]]
