@@ -36,9 +36,18 @@ class DownstreamModel(keras.Model):
         tokenizer: The encoder's `WordPieceTokenizer`.
         max_length: The longest sequence to read, at most the encoder's own.
         dropout: Dropout rate of encoder, attention and head.
+        pretrained_by: Name of the class that pretrained the encoder, for the record.
     """
 
-    def __init__(self, encoder, tokenizer, max_length=None, dropout=0.1, **kwargs):
+    def __init__(
+        self,
+        encoder,
+        tokenizer,
+        max_length=None,
+        dropout=0.1,
+        pretrained_by="Electra",
+        **kwargs,
+    ):
         super().__init__(**kwargs)
         encoder = {**encoder, "dropout": dropout, "attention_dropout": dropout}
         self.encoder = TransformerEncoder(
@@ -60,6 +69,7 @@ class DownstreamModel(keras.Model):
         self.tokenizer = tokenizer
         self.max_length = max_length
         self.dropout = dropout
+        self.pretrained_by = pretrained_by
 
     # === What a subclass defines ===
 
@@ -164,6 +174,9 @@ class DownstreamModel(keras.Model):
             same_class = type(start) is cls
             config = start.get_config() if same_class else {}
             config["encoder"] = start.encoder.get_config()
+            config["pretrained_by"] = getattr(
+                start, "pretrained_by", type(start).__name__
+            )
         if tokenizer is None:
             raise ValueError(
                 f"The preset {str(preset)!r} has no tokenizer: pass `tokenizer`."
@@ -189,6 +202,7 @@ class DownstreamModel(keras.Model):
             "encoder": self.encoder.get_config(),
             "max_length": self.max_length,
             "dropout": self.dropout,
+            "pretrained_by": self.pretrained_by,
             "name": self.name,
             "dtype": self.dtype_policy.name,
         }

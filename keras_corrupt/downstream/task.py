@@ -1,6 +1,7 @@
 """What a downstream task is: examples with labels, a model, metrics."""
 
 import dataclasses
+from collections import Counter
 
 
 @dataclasses.dataclass
@@ -40,6 +41,7 @@ class Task:
         model: The class of its model, a `DownstreamModel`.
         model_arguments: The model's `head_arguments` for this task.
         main_metric: The metric that is reported, of `metrics`; more is better.
+        published: System -> its published score, to print beside ours.
     """
 
     name: str
@@ -47,6 +49,7 @@ class Task:
     model: type
     model_arguments: dict
     main_metric: str
+    published: dict = {}
 
     def metrics(self, predictions, split):
         """Returns metric name -> value in percent.
@@ -64,6 +67,14 @@ class Task:
         nothing.
         """
         raise NotImplementedError
+
+    def degenerate(self, predictions):
+        """Whether predictions are all, or all but one in a hundred, the same.
+
+        That is how a fine-tuning run that has failed shows.
+        """
+        (_, count), *_ = Counter(map(str, predictions)).most_common(1)
+        return count > 0.99 * len(predictions)
 
     def write_predictions(self, predictions, name, directory):
         """Writes predictions for the split `name` in the benchmark's own format.

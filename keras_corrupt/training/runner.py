@@ -296,12 +296,15 @@ def compile_model(model, config):
         use_ema=bool(config.ema),
         ema_momentum=config.ema or 0.99,
     )
-    # XLA pays on accelerators; on CPUs TensorFlow's own kernels are faster.
-    on_cpu = keras.backend.backend() == "tensorflow" and not any(
+    model.compile(optimizer=optimizer, jit_compile=xla_pays())
+    optimizer.build(model.trainable_variables)
+
+
+def xla_pays():
+    """Whether to compile whole steps: not on CPUs, where TensorFlow is faster."""
+    return keras.backend.backend() != "tensorflow" or any(
         "cpu" not in device.lower() for device in keras.distribution.list_devices()
     )
-    model.compile(optimizer=optimizer, jit_compile=not on_cpu)
-    optimizer.build(model.trainable_variables)
 
 
 def unigram_of(info, validation, model):
