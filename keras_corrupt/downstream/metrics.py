@@ -1,0 +1,104 @@
+"""How good predictions are, in percent, and the guesses that a model must beat.
+
+Every metric takes predictions and labels, one for each example. Where one is not
+defined, as a correlation with predictions that are all the same, it is 0.
+"""
+
+import warnings
+from collections import Counter
+
+import numpy as np
+import scipy.stats
+import sklearn.metrics
+
+
+def accuracy(predictions, labels):
+    """Returns the percentage of predictions that are right.
+
+    >>> accuracy(["a", "b", "b", "b"], ["a", "a", "b", "b"])
+    75.0
+    """
+    _check(predictions, labels)
+    right = [p == label for p, label in zip(predictions, labels, strict=True)]
+    return 100 * float(np.mean(right))
+
+
+def f1(predictions, labels, positive="1"):
+    """Returns the F1 score of one class, by default of GLUE's `"1"`.
+
+    >>> f1(["1", "1", "0", "0"], ["1", "0", "1", "1"])
+    40.0
+    """
+    _check(predictions, labels)
+    score = sklearn.metrics.f1_score(
+        [label == positive for label in labels],
+        [prediction == positive for prediction in predictions],
+        zero_division=0,
+    )
+    return 100 * float(score)
+
+
+def macro_f1(predictions, labels):
+    """Returns the mean of the F1 scores of all classes among the labels."""
+    return float(np.mean([f1(predictions, labels, c) for c in sorted(set(labels))]))
+
+
+def matthews(predictions, labels):
+    """Returns Matthews's correlation coefficient.
+
+    >>> matthews(["1", "1", "1"], ["1", "0", "1"])
+    0.0
+    """
+    _check(predictions, labels)
+    if len(set(predictions)) == 1 or len(set(labels)) == 1:
+        return 0.0
+    return 100 * float(sklearn.metrics.matthews_corrcoef(labels, predictions))
+
+
+def pearson(predictions, labels):
+    """Returns Pearson's correlation of two lists of numbers."""
+    return _correlation(scipy.stats.pearsonr, predictions, labels)
+
+
+def spearman(predictions, labels):
+    """Returns Spearman's rank correlation of two lists of numbers.
+
+    >>> spearman([1, 2, 10], [0.1, 0.2, 0.3])
+    100.0
+    """
+    return _correlation(scipy.stats.spearmanr, predictions, labels)
+
+
+METRICS = {
+    function.__name__: function
+    for function in (accuracy, f1, macro_f1, matthews, pearson, spearman)
+}
+
+
+def majority_label(labels):
+    """Returns the most frequent label; of equally frequent ones the first in order."""
+    return min(Counter(labels).items(), key=lambda item: (-item[1], item[0]))[0]
+
+
+def mean_score(scores):
+    """Returns the mean, the best guess of a score by squared error."""
+    return float(np.mean(scores))
+
+
+def _correlation(correlation, predictions, labels):
+    _check(predictions, labels)
+    if np.ptp(predictions) == 0 or np.ptp(labels) == 0:
+        return 0.0
+    with warnings.catch_warnings():
+        # Scores that differ in their last digits only: the value still holds.
+        warnings.simplefilter("ignore", RuntimeWarning)
+        value = correlation(predictions, labels).statistic
+    return float(np.clip(100 * np.nan_to_num(value), -100, 100))
+
+
+def _check(predictions, labels):
+    if len(predictions) != len(labels) or not len(labels):
+        raise ValueError(
+            "There must be one prediction for each label, and at least one; got "
+            f"{len(predictions)} predictions and {len(labels)} labels."
+        )
