@@ -6,6 +6,7 @@ preset/        the best run's model
 predictions/   the best run's, in the benchmark's format
 """
 
+import copy
 import dataclasses
 import hashlib
 import itertools
@@ -107,7 +108,7 @@ def finetune(tasks, config):
                     runs,
                     finetuner.guess(),
                     together,
-                    finetuner.task.published,
+                    finetuner.task.published(finetuner.size),
                 )
             )
             text = results.write(rows, output)
@@ -124,17 +125,16 @@ class Finetuner:
     Args:
         task: A `Task`.
         config: A `FinetuneConfig`.
-        preset: What to start from, if not the configuration's preset.
 
     Raises:
         ValueError: The task or the configuration cannot work. Nothing was written.
     """
 
-    def __init__(self, task, config, preset=None):
-        self.task, self.config = task, config
-        self.preset = str(preset or config.preset)
+    def __init__(self, task, config):
+        self.config = config
         limits = {"train": config.max_train_examples, "dev": config.max_dev_examples}
-        self.splits = {
+        self.task = copy.copy(task)
+        self.task.splits = self.splits = {
             name: split.take(limits.get(name.split("_")[0]) or len(split))
             for name, split in task.splits.items()
         }
@@ -143,7 +143,8 @@ class Finetuner:
             if not len(split):
                 raise ValueError(f"The task {task.name} has no example in {name!r}.")
         model = self.new_model()
-        place = model.pretrained_by, size_of(model.encoder), task.name
+        self.size = size_of(model.encoder)
+        place = model.pretrained_by, self.size, task.name
         self.hyperparameters = changed(published(*place), config.settings)
         self.searched = search_space(*place) if config.search else {}
         train = self.splits["train"]
@@ -153,12 +154,13 @@ class Finetuner:
             for name, split in self.splits.items()
             if name != "train"
         }
-        self.fingerprint = fingerprint(self.preset)
+        self.fingerprint = fingerprint(config.preset)
+        self.compiled = None
 
     def new_model(self, dropout=0.1):
         """Returns the task's model as it is before training."""
         return self.task.model.from_preset(
-            self.preset,
+            self.config.preset,
             load_weights=self.config.load_weights,
             max_length=self.config.max_length,
             dropout=dropout,
@@ -215,13 +217,8 @@ class Finetuner:
 
     def once(self, settings, seed):
         """Trains and evaluates a model; returns it, its outputs and its result."""
-        keras.utils.set_random_seed(seed)
-        model = self.new_model(settings.dropout)
+        model = self.compiled_model(settings, seed)
         batches = model.batches(self.train_features, settings.batch_size, seed)
-        model.compile(
-            optimizer_of(settings, len(batches), model.encoder.num_layers),
-            jit_compile=xla_pays(),
-        )
         metric, curve, best, weights, seconds = self.task.main_metric, [], -1e9, None, 0
         for epoch in range(1, settings.epochs + 1):
             start = time.perf_counter()
@@ -260,6 +257,29 @@ class Finetuner:
                 / seconds,
             },
         )
+
+    def compiled_model(self, settings, seed):
+        """Returns a model to train.
+
+        It is one for all seeds, set back to the start: compiling takes longer than
+        training on a small task.
+        """
+        keras.utils.set_random_seed(seed)
+        model = self.new_model(settings.dropout)
+        steps_per_epoch = -(-len(self.train_features) // settings.batch_size)
+        optimizer = optimizer_of(settings, steps_per_epoch, model.encoder.num_layers)
+        model.compile(optimizer, jit_compile=xla_pays())
+        optimizer.build(model.trainable_variables)
+        if self.compiled is None or self.compiled[0] != settings:
+            self.compiled = settings, model
+        kept = self.compiled[1]
+        for variable, start in zip(
+            kept.variables + kept.optimizer.variables,
+            model.variables + optimizer.variables,
+            strict=True,
+        ):
+            variable.assign(start)
+        return kept
 
     def predictions(self, model, name, outputs):
         """Returns the predictions for the split `name`."""
@@ -375,6 +395,6 @@ def stacked(rows):
         values = [np.asarray(row[key]) for row in rows]
         shape = np.max([value.shape for value in values], axis=0, initial=0)
         arrays[key] = np.zeros((len(values), *shape.astype(int)), values[0].dtype)
-        for place, value in zip(arrays[key], values, strict=True):
-            place[tuple(slice(size) for size in value.shape)] = value
+        for i, value in enumerate(values):
+            arrays[key][(i, *map(slice, value.shape))] = value
     return arrays

@@ -94,6 +94,14 @@ def table(rows):
                 *(_number(row.published.get(name)) for name in published),
             ]
         )
+    if len(rows) > 1:
+        medians = [statistics.median(r["score"] for r in row.results) for row in rows]
+        average = ["average", "", "", f"{statistics.mean(medians):.1f}", "", ""]
+        average += [""] * ensembles
+        for name in published:
+            scores = [row.published.get(name) for row in rows]
+            average.append("" if None in scores else f"{statistics.mean(scores):.1f}")
+        lines.append(average)
     return "\n".join("| " + " | ".join(cells) + " |" for cells in lines)
 
 

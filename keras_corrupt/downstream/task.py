@@ -41,7 +41,6 @@ class Task:
         model: The class of its model, a `DownstreamModel`.
         model_arguments: The model's `head_arguments` for this task.
         main_metric: The metric that is reported, of `metrics`; more is better.
-        published: System -> its published score, to print beside ours.
     """
 
     name: str
@@ -49,7 +48,6 @@ class Task:
     model: type
     model_arguments: dict
     main_metric: str
-    published: dict = {}
 
     def metrics(self, predictions, split):
         """Returns metric name -> value in percent.
@@ -75,6 +73,14 @@ class Task:
         """
         (_, count), *_ = Counter(map(str, predictions)).most_common(1)
         return count > 0.99 * len(predictions)
+
+    def published(self, size):
+        """Returns system -> its published score, for encoders of a size.
+
+        Args:
+            size: `"small"`, `"base"` or `"large"`.
+        """
+        return {}
 
     def write_predictions(self, predictions, name, directory):
         """Writes predictions for the split `name` in the benchmark's own format.

@@ -1,0 +1,72 @@
+"""A file of your own: texts or pairs of texts with a label or a score.
+
+    python recipes/finetune_text.py --preset PRESET --train reviews.csv \\
+        --text review --label stars
+    python recipes/finetune_text.py --preset PRESET --train train.tsv --dev dev.tsv \\
+        --text premise --second_text hypothesis --label relation
+
+Files are TSV, CSV or JSONL, also `.gz`. Columns go by name, or by number from 0 where
+the file has no header. Rows that cannot be used are counted and named.
+"""
+
+import dataclasses
+
+from keras_corrupt.downstream import FinetuneConfig, main
+from keras_corrupt.downstream.tables import Columns, TableTask
+
+
+@dataclasses.dataclass(frozen=True)
+class Config(FinetuneConfig):
+    train: str = "train.tsv"
+    """File of the training examples."""
+    dev: str | None = None
+    """File of the examples to evaluate on; a part of `train` if not given."""
+    test: str | None = None
+    """File of examples to label, if any."""
+    text: str = "text"
+    """Column of the text."""
+    second_text: str | None = None
+    """Column of the second text, for pairs."""
+    label: str = "label"
+    """Column of the label or score."""
+    id: str | None = None
+    """Column of what identifies an example; they are counted if not given."""
+    labels: tuple[str, ...] | None = None
+    """The labels; those found in `train` if not given."""
+    regression: bool = False
+    """Whether labels are scores: numbers."""
+    score_range: tuple[float, float] | None = None
+    """The least and the greatest score; those of `train` if not given."""
+    dev_fraction: float = 0.1
+    """Share of `train` to evaluate on where there is no `dev`."""
+
+
+def tasks(config):
+    names = (config.text, config.second_text, config.label, config.id)
+    if config.text.isdigit():
+        names = (name and int(name) for name in names)
+    return [
+        TableTask(
+            config.train,
+            Columns(*names),
+            dev=config.dev,
+            test=config.test,
+            labels=config.labels,
+            regression=config.regression,
+            score_range=config.score_range,
+            dev_fraction=config.dev_fraction,
+        )
+    ]
+
+
+def config():
+    return Config(
+        preset="runs/electra_small/preset",
+        output="runs/text",
+        seeds=5,
+        max_length=128,
+    )
+
+
+if __name__ == "__main__":
+    main(config(), tasks, __doc__)

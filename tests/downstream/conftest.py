@@ -1,0 +1,29 @@
+"""An encoder of a small size, and a task that it can learn."""
+
+import numpy as np
+
+from keras_corrupt.downstream.task import Split
+
+ENCODER = {
+    "vocabulary_size": 50,
+    "num_layers": 2,
+    "hidden_size": 16,
+    "intermediate_size": 32,
+    "num_heads": 2,
+    "max_length": 24,
+    "initializer_range": 0.2,
+}
+
+
+def cats_and_dogs(count, seed=0):
+    """Sentences with one animal each, which is their label."""
+    rng = np.random.default_rng(seed)
+    fillers = ["the", "a", "sat", "ran", "on", "under", "mat", "rug"]
+    examples, labels = [], []
+    for _ in range(count):
+        label = ["cat", "dog"][rng.integers(2)]
+        words = list(rng.choice(fillers, rng.integers(1, 8)))
+        words.insert(rng.integers(len(words) + 1), label)
+        examples.append(" ".join(words))
+        labels.append(label)
+    return Split(examples, labels, [str(i) for i in range(count)])
