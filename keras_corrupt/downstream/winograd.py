@@ -266,7 +266,7 @@ class CandidateRanker(DownstreamModel):
         count = ops.maximum(ops.sum(candidate, axis=1), 1)
         return {"score": ops.sum(logits * candidate, axis=1) / count}
 
-    def losses(self, outputs, targets):
+    def sequence_losses(self, outputs, targets):
         """Binary cross-entropy."""
         return ops.binary_crossentropy(
             targets["right"], outputs["score"], from_logits=True
