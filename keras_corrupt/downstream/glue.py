@@ -104,6 +104,24 @@ class GlueTask(TextTask):
         score_range = SCORE_RANGE if table.labels is None else None
         super().__init__(name, splits, table.labels, score_range, table.metrics)
 
+    def published(self, size):
+        """Returns what papers report of this project's systems at a size.
+
+        Args:
+            size: `"small"`, `"base"` or `"large"`.
+
+        Returns:
+            Table and system -> the main metric, in percent; nothing where papers have
+            averages alone, as for small encoders.
+        """
+        return {
+            f"{row.source}: {row.system}": row.scores[self.name]
+            for row in published_scores()
+            if row.size == size
+            and row.system.startswith(("BERT", "ELECTRA", "TEAMS", "COCO-LM"))
+            and self.name in row.scores
+        }
+
     def write_predictions(self, predictions, name, directory):
         """Writes the file that GLUE's leaderboard reads, for test splits.
 

@@ -40,6 +40,7 @@ def f1(predictions, labels, positive="1"):
 
 def macro_f1(predictions, labels):
     """Returns the mean of the F1 scores of all classes among the labels."""
+    _check(predictions, labels)
     return float(np.mean([f1(predictions, labels, c) for c in sorted(set(labels))]))
 
 

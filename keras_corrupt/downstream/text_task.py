@@ -24,6 +24,7 @@ class TextTask(Task):
     def __init__(self, name, splits, labels=None, score_range=None, metrics=()):
         self.name = name
         self.splits = splits
+        self.labels = labels
         self.model_arguments = {
             "labels": labels and list(labels),
             "score_range": score_range and list(score_range),
@@ -47,8 +48,7 @@ class TextTask(Task):
         }
 
     def guesses(self, split):
-        scores = self.model_arguments["labels"] is None
-        guess = metrics.mean_score if scores else metrics.majority_label
+        guess = metrics.mean_score if self.labels is None else metrics.majority_label
         return [guess(self.splits["train"].labels)] * len(split)
 
     def write_predictions(self, predictions, name, directory):
