@@ -75,6 +75,11 @@ class TokenTagger(DownstreamModel):
 
     def indices(self, examples, labels):
         """Returns the indices of the tags of each sentence."""
+        if len(labels) != len(examples):
+            raise ValueError(
+                f"`labels` must be one list of tags for each example; got "
+                f"{len(labels)} for {len(examples)} examples."
+            )
         index_of = {label: i for i, label in enumerate(self.labels)}
         for i, (words, tags) in enumerate(zip(examples, labels, strict=True)):
             if len(tags) != len(words):
