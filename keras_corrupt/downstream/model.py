@@ -1,5 +1,6 @@
 """The base of every fine-tuned model: a pretrained encoder, a head, raw text."""
 
+import os
 from typing import NamedTuple
 
 import keras
@@ -168,11 +169,21 @@ class DownstreamModel(keras.Model):
             if tokenizer is not None:
                 size = {"vocabulary_size": tokenizer.vocabulary_size}
                 config["encoder"] = {**config["encoder"], **size}
+        elif not os.path.isdir(preset):
+            raise ValueError(
+                f"Unknown preset {str(preset)!r}: neither one of {sorted(sizes)} nor a "
+                "directory."
+            )
         else:
             start = load_preset(preset)
             tokenizer = start.tokenizer or tokenizer
             same_class = type(start) is cls
             config = start.get_config() if same_class else {}
+            if any(name in arguments for name in cls.head_arguments):
+                # A head is described as a whole: labels take a score's place.
+                config = {
+                    k: v for k, v in config.items() if k not in cls.head_arguments
+                }
             config["encoder"] = start.encoder.get_config()
             config["pretrained_by"] = getattr(
                 start, "pretrained_by", type(start).__name__

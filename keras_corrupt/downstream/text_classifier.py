@@ -59,9 +59,22 @@ class TextClassifier(DownstreamModel):
 
     def features(self, examples, labels=None):
         """Encodes strings or pairs of strings; see `DownstreamModel.features`."""
-        pairs = [(e,) if isinstance(e, str) else tuple(e) for e in examples]
-        if any(len(pair) not in (1, 2) for pair in pairs):
-            raise ValueError("`examples` must be strings, or pairs of strings.")
+        pairs = [(e,) if isinstance(e, str) else e for e in examples]
+        for i, pair in enumerate(pairs):
+            if not (
+                isinstance(pair, (list, tuple))
+                and len(pair) in (1, 2)
+                and all(isinstance(text, str) for text in pair)
+            ):
+                raise ValueError(
+                    f"`examples[{i}]` must be a string or a pair of strings; got "
+                    f"{pair!r}."
+                )
+        if labels is not None and len(labels) != len(pairs):
+            raise ValueError(
+                f"`labels` must be one for each example; got {len(labels)} for "
+                f"{len(pairs)} examples."
+            )
         encoded = iter(self.tokenizer.encode_batch([t for pair in pairs for t in pair]))
         targets = [{}] * len(pairs) if labels is None else map(self.target, labels)
         features = []
@@ -82,6 +95,10 @@ class TextClassifier(DownstreamModel):
         """Returns the targets of a label: its index, or its place in the range."""
         if self.labels is None:
             low, high = self.score_range
+            if not low <= float(label) <= high:
+                raise ValueError(
+                    f"The score {label!r} is not within score_range={self.score_range}."
+                )
             return {"score": (float(label) - low) / (high - low)}
         if label not in self.labels:
             raise ValueError(f"Unknown label {label!r}; the model's are {self.labels}.")

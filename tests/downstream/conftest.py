@@ -1,18 +1,27 @@
 """An encoder of a small size, and a task that it can learn."""
 
+import keras
 import numpy as np
 
 from keras_corrupt.downstream.task import Split
 
+#: An encoder for the vocabulary of the fixture `tokenizer`.
 ENCODER = {
-    "vocabulary_size": 50,
-    "num_layers": 2,
+    "vocabulary_size": 60,
+    "num_layers": 1,
     "hidden_size": 16,
     "intermediate_size": 32,
     "num_heads": 2,
     "max_length": 24,
     "initializer_range": 0.2,
 }
+
+
+def scrambled(model):
+    """The model with every weight changed, so that none is like a new one's."""
+    for v in model.trainable_variables:
+        v.assign(v + keras.random.normal(v.shape, stddev=0.3))
+    return model
 
 
 def cats_and_dogs(count, seed=0):

@@ -1,0 +1,175 @@
+"""A tag for each word of a sentence (Clark's thesis, 2.6)."""
+
+import keras
+import numpy as np
+from keras import ops
+
+from keras_corrupt.downstream.model import DownstreamModel, Feature
+from keras_corrupt.downstream.text_classifier import ClassificationHead
+
+
+@keras.saving.register_keras_serializable(package="keras_corrupt")
+class TokenTagger(DownstreamModel):
+    """Tags words: parts of speech, chunks, named entities.
+
+    The head is one linear layer on the last hidden vector of each word's first
+    piece (Devlin et al., 2019, 5.3). Every word gets one tag: a word of which the
+    tokenizer leaves nothing, such as a control character, is read as `[UNK]`, and a
+    sentence longer than `max_length` is read in several windows, cut between words.
+
+    Args:
+        labels: The names of all tags.
+        kwargs: Those of `DownstreamModel`.
+
+    Example:
+
+    >>> from keras_corrupt.data.tokenizer import SPECIAL_TOKENS, WordPieceTokenizer
+    >>> tokenizer = WordPieceTokenizer([*SPECIAL_TOKENS, "cat", "##s", "sleep"])
+    >>> tagger = TokenTagger.from_preset(
+    ...     "tiny", tokenizer=tokenizer, labels=["NOUN", "VERB"])
+    >>> [len(tags) for tags in tagger.tag([["Cats", "sleep"], ["Cat"]])]
+    [2, 1]
+    """
+
+    head_arguments = ("labels",)
+
+    def __init__(self, encoder, tokenizer, labels, **kwargs):
+        super().__init__(encoder, tokenizer, **kwargs)
+        if not labels or len(set(labels)) != len(labels):
+            raise ValueError(
+                f"`labels` must be different names of tags; got {labels!r}."
+            )
+        self.labels = list(labels)
+        self.head = ClassificationHead(
+            len(self.labels), self.dropout, self.encoder.initializer_range, name="head"
+        )
+        self.head.build((None, None, self.encoder.hidden_size))
+        self.built = True
+
+    def features(self, examples, labels=None):
+        """Encodes sentences, each a list of words; see `DownstreamModel.features`."""
+        for i, words in enumerate(examples):
+            if not (
+                isinstance(words, (list, tuple))
+                and all(isinstance(word, str) for word in words)
+            ):
+                raise ValueError(
+                    f"`examples[{i}]` must be a list of words, each a string; got "
+                    f"{words!r}. Split the sentence into words first."
+                )
+        room = self.max_length - 2  # [CLS] and [SEP]
+        distinct = list({word: None for words in examples for word in words})
+        encoded = self.tokenizer.encode_batch(distinct)
+        unknown = [self.tokenizer.unk_id]
+        pieces = {
+            w: e[:room] or unknown for w, e in zip(distinct, encoded, strict=True)
+        }
+        known = None if labels is None else self.indices(examples, labels)
+        features = []
+        for i, words in enumerate(examples):
+            for start, stop in windows([len(pieces[word]) for word in words], room):
+                window = [pieces[word] for word in words[start:stop]]
+                tags = None if known is None else known[i][start:stop]
+                features.append(self.feature(window, tags, i))
+        return features
+
+    def indices(self, examples, labels):
+        """Returns the indices of the tags of each sentence."""
+        if len(labels) != len(examples):
+            raise ValueError(
+                f"`labels` must be one list of tags for each example; got "
+                f"{len(labels)} for {len(examples)} examples."
+            )
+        index_of = {label: i for i, label in enumerate(self.labels)}
+        for i, (words, tags) in enumerate(zip(examples, labels, strict=True)):
+            if len(tags) != len(words):
+                raise ValueError(
+                    f"`labels[{i}]` has {len(tags)} tags for the {len(words)} words of "
+                    f"`examples[{i}]`; give one for each."
+                )
+            unknown = [tag for tag in tags if tag not in index_of]
+            if unknown:
+                raise ValueError(
+                    f"`labels[{i}]` has the unknown tag {unknown[0]!r}; the model's "
+                    f"are {self.labels}."
+                )
+        return [[index_of[tag] for tag in tags] for tags in labels]
+
+    def feature(self, words, tags, example):
+        """Returns the `Feature` of words in pieces; tags stand at first pieces."""
+        token_ids = [self.tokenizer.cls_id, *sum(words, []), self.tokenizer.sep_id]
+        starts = np.cumsum([1] + [len(pieces) for pieces in words])[:-1]
+
+        def at_starts(values):
+            array = np.zeros(len(token_ids), "int32")
+            array[starts] = values
+            return array
+
+        inputs = {
+            "token_ids": np.array(token_ids, "int32"),
+            "segment_ids": np.zeros(len(token_ids), "int32"),
+            "word_starts": at_starts(1),
+        }
+        return Feature(
+            inputs, {} if tags is None else {"tag": at_starts(tags)}, example
+        )
+
+    def call(self, inputs, training=False):
+        hidden = self.encoder(inputs, training=training)
+        return {
+            "logits": self.head(hidden, training=training),  # [batch, length, tags]
+            "word_starts": inputs["word_starts"],
+        }
+
+    def losses(self, outputs, targets):
+        """The mean cross-entropy of each sequence's words."""
+        values = ops.sparse_categorical_crossentropy(
+            targets["tag"], outputs["logits"], from_logits=True
+        )  # [batch, length]
+        weights = ops.cast(outputs["word_starts"], "float32")
+        words = ops.sum(weights, axis=1)
+        return ops.sum(values * weights, axis=1) / ops.maximum(words, 1.0)
+
+    def compute_loss(
+        self, x=None, y=None, y_pred=None, sample_weight=None, training=True
+    ):
+        """The mean over the words of the batch's real sequences."""
+        words = ops.sum(ops.cast(x["word_starts"], "float32"), axis=1)
+        return super().compute_loss(x, y, y_pred, sample_weight * words, training)
+
+    def decode(self, examples, features, outputs):
+        """Returns the tags of each example's words."""
+        tags = [[] for _ in examples]
+        for feature, output in zip(features, outputs, strict=True):
+            logits = output["logits"][output["word_starts"] > 0]
+            tags[feature.example] += [self.labels[i] for i in logits.argmax(axis=1)]
+        return tags
+
+    def tag(self, sentences, batch_size=64):
+        """Returns the tags of each sentence, a list of words, as a list."""
+        return self.predictions(sentences, batch_size)
+
+    def get_config(self):
+        return {**super().get_config(), "labels": self.labels}
+
+
+def windows(lengths, room):
+    """Cuts a sentence between words into as few windows as hold it.
+
+    Args:
+        lengths: Pieces of each word, none more than `room`.
+        room: Pieces that a window holds.
+
+    Returns:
+        A list of `(start, stop)` in words; one for no words.
+
+    >>> windows([2, 2, 1, 4], 4)
+    [(0, 2), (2, 3), (3, 4)]
+    """
+    found, start, used = [], 0, 0
+    for i, length in enumerate(lengths):
+        if used + length > room:
+            found.append((start, i))
+            start, used = i, 0
+        used += length
+    return [*found, (start, len(lengths))]
