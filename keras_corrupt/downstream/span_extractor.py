@@ -52,6 +52,9 @@ class Answer(NamedTuple):
             return 0.0
         return float(np.exp(-np.logaddexp(0.0, -self.null_odds)))
 
+    def __str__(self):
+        return self.final_text()
+
     def final_text(self, threshold=0.5):
         """Returns the text, or `""` if `null_probability` exceeds the threshold."""
         return "" if self.null_probability > threshold else self.text
@@ -242,7 +245,7 @@ class SpanExtractor(DownstreamModel):
         start = inputs.get("start")
         return self.head(hidden, inputs["selectable"], start, training=training)
 
-    def losses(self, outputs, targets):
+    def sequence_losses(self, outputs, targets):
         """Mean cross-entropy of start and end, and that of answerability if any."""
         start, end = (
             ops.sparse_categorical_crossentropy(

@@ -9,7 +9,7 @@ from keras_corrupt.downstream.span_extractor import Answer, Question, SpanExtrac
 from keras_corrupt.downstream.task import Split, Task
 
 VERSIONS = ("1.1", "2.0")
-NOT_FOUND = "its answer is not in its context"
+NOT_FOUND = "an answer that the context lacks"
 
 
 class SquadTask(Task):
@@ -111,30 +111,26 @@ class SquadTask(Task):
             predictions: An `Answer` for each question.
             split: A `Split` with labels.
         """
-        evaluation = _official_evaluation()
-        questions = [
-            {"id": i, "answers": [{"text": text} for text, _ in answers]}
-            for i, answers in zip(split.ids, split.labels, strict=True)
-        ]
+        evaluate = _official_evaluations()[self.answerability]
+
+        def by_id(values):
+            return dict(zip(split.ids, values, strict=True))
+
+        gold = by_id([{"text": text} for text, _ in gold] for gold in split.labels)
+        questions = [{"id": i, "answers": answers} for i, answers in gold.items()]
         data = [{"paragraphs": [{"qas": questions}]}]
-        said = dict(zip(split.ids, (p.final_text() for p in predictions), strict=True))
+        found = evaluate(data, by_id(p.final_text() for p in predictions))
         if not self.answerability:
-            found = evaluation["1.1"].evaluate(data, said)
-            return {
-                "f1": 100 * found["final_f1"],
-                "exact_match": 100 * found["exact_match"],
-            }
-        found = evaluation["2.0"].evaluate(data, said)
+            metrics = {"f1": found["final_f1"], "exact_match": found["exact_match"]}
+            return {name: 100 * value for name, value in metrics.items()}
         metrics = {"f1": found["f1"], "exact_match": found["exact"]}
         for kind, name in (("HasAns", "answerable"), ("NoAns", "unanswerable")):
             if f"{kind}_f1" in found:
                 metrics[f"{name}_f1"] = found[f"{kind}_f1"]
-        best = evaluation["2.0"].evaluate(
+        best = evaluate(
             data,
-            dict(zip(split.ids, (p.text for p in predictions), strict=True)),
-            dict(
-                zip(split.ids, (p.null_probability for p in predictions), strict=True)
-            ),
+            by_id(p.text for p in predictions),
+            by_id(p.null_probability for p in predictions),
         )
         metrics["best_f1"] = best["final_f1"]
         metrics["best_exact_match"] = best["final_exact"]
@@ -158,8 +154,8 @@ class SquadTask(Task):
         """Writes the official format: JSON, id -> text (`""` for no answer).
 
         For 2.0 there is a second file, id -> null odds, for the official script's
-        option `--na-prob-file`. The files are `<task>_<split>_predictions.json` and
-        `<task>_<split>_null_odds.json`.
+        option `--na-prob-file`. The files are `squad20-dev-predictions.json` and
+        `squad20-dev-null_odds.json`.
 
         Returns:
             The path of the file of texts.
@@ -169,9 +165,9 @@ class SquadTask(Task):
         directory.mkdir(parents=True, exist_ok=True)
         texts = [prediction.final_text() for prediction in predictions]
         odds = [prediction.null_odds for prediction in predictions]
-        path = directory / f"{self.name}_{name}_predictions.json"
+        path = directory / f"{self.name}-{name}-predictions.json"
         if self.answerability:
-            odds_path = directory / f"{self.name}_{name}_null_odds.json"
+            odds_path = directory / f"{self.name}-{name}-null_odds.json"
             _write(odds_path, dict(zip(ids, odds, strict=True)))
         _write(path, dict(zip(ids, texts, strict=True)))
         return path
@@ -282,14 +278,14 @@ def nearest(text, context, start):
     return min(places, key=lambda place: abs(place - start), default=None)
 
 
-def _official_evaluation():
+def _official_evaluations():
     try:
         from official.nlp.tools import squad_evaluate_v1_1, squad_evaluate_v2_0
     except ImportError as error:
         raise ImportError(
             "SQuAD's metrics need tf-models-official: pip install -e '.[squad]'."
         ) from error
-    return {"1.1": squad_evaluate_v1_1, "2.0": squad_evaluate_v2_0}
+    return squad_evaluate_v1_1.evaluate, squad_evaluate_v2_0.evaluate
 
 
 def _write(path, content):
