@@ -3,8 +3,9 @@
 import hashlib
 import json
 import os
+import unicodedata
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 import numpy as np
 
@@ -227,6 +228,29 @@ class WordPieceTokenizer:
         """
         encodings = self._engine.encode_batch_fast(texts, add_special_tokens=False)
         return [encoding.ids for encoding in encodings]
+
+    def encode_with_offsets(
+        self, texts: Sequence[str]
+    ) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+        """Encodes texts, without special tokens, and tells where each token stands.
+
+        Args:
+            texts: Any strings.
+
+        Yields:
+            For each text its token ids, int32 [tokens], and where each token starts
+            and ends in the text, in characters, int32 [tokens, 2]. Combining marks
+            go with the letter before them even where accents are stripped.
+        """
+        for text in texts:  # one by one: the engine's results are large
+            encoding = self._engine.encode(text, add_special_tokens=False)
+            offsets = np.array(encoding.offsets, "int32").reshape(-1, 2)
+            if not text.isascii():
+                marks = [unicodedata.category(character) == "Mn" for character in text]
+                for row, limit in enumerate([*offsets[1:, 0], len(text)]):
+                    while offsets[row, 1] < limit and marks[offsets[row, 1]]:
+                        offsets[row, 1] += 1
+            yield np.array(encoding.ids, "int32"), offsets
 
     def tokens(self, ids: Iterable[int]) -> list[str]:
         """Looks ids up in the vocabulary.

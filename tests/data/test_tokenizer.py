@@ -210,3 +210,30 @@ def test_unusable_vocabularies(tmp_path):
     assert read(path).vocabulary == [*SPECIAL_TOKENS, "a"]
     with pytest.raises(ValueError, match="no such file"):
         WordPieceTokenizer.load(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("flags", "text", "spans"),
+    [
+        ({}, "The  CATS!", ["The", "CAT", "S", "!"]),
+        ({}, "\u0000 cafe\u0301s, 😀cat", ["cafe\u0301", "s", ",", "😀cat"]),
+        ({}, "語言", ["語", "言"]),
+        ({"language_neutral": True}, "ﬀ 語言", ["ﬀ", "語言"]),
+        ({}, " \t", []),
+    ],
+)
+def test_offsets(flags, text, spans):
+    [(ids, offsets)] = tokenizer(**flags).encode_with_offsets([text])
+    assert ids.tolist() == tokenizer(**flags).encode(text)
+    assert [text[start:end] for start, end in offsets] == spans
+
+
+def test_offsets_spell_the_tokens(lines):
+    trained = WordPieceTokenizer.train(lines, 1500)
+    texts = [line for line in lines if line.isascii()]
+    encoded = list(trained.encode_with_offsets(texts))
+    assert [ids.tolist() for ids, _ in encoded] == trained.encode_batch(texts)
+    for text, (ids, offsets) in zip(texts, encoded, strict=True):
+        spelled = [text[start:end].lower() for start, end in offsets]
+        assert spelled == [t.removeprefix("##") for t in trained.tokens(ids)]
+        assert (offsets[1:, 0] >= offsets[:-1, 1]).all()

@@ -1,0 +1,403 @@
+"""The span of a context that answers a question (Clark's thesis, 5.2.4)."""
+
+from typing import NamedTuple
+
+import keras
+import numpy as np
+from keras import ops
+
+from keras_corrupt.downstream.model import DownstreamModel
+from keras_corrupt.downstream.span_heads import (
+    IMPOSSIBLE,
+    BertSpanHead,
+    XLNetSpanHead,
+)
+
+HEADS = {"xlnet": XLNetSpanHead, "bert": BertSpanHead}
+
+#: The weight of the answerability loss beside that of the span (XLNet's code).
+ANSWERABILITY_WEIGHT = 0.5
+#: How many spans an `Answer` lists.
+MAX_CANDIDATES = 20
+
+
+class Question(NamedTuple):
+    """A question, and the text that may hold its answer."""
+
+    question: str
+    context: str
+
+
+class Answer(NamedTuple):
+    """A predicted answer.
+
+    Attributes:
+        text: The best span, a part of the context.
+        start: The character of the context where it starts.
+        score: Its score; see the heads.
+        null_odds: Log-odds that there is no answer; `None` without answerability.
+        candidates: The best spans with different texts, as (text, start, score).
+    """
+
+    text: str
+    start: int
+    score: float
+    null_odds: float | None = None
+    candidates: tuple = ()
+
+    @property
+    def null_probability(self):
+        """The probability that there is no answer; 0 without answerability."""
+        if self.null_odds is None:
+            return 0.0
+        return float(np.exp(-np.logaddexp(0.0, -self.null_odds)))
+
+    def __str__(self):
+        return self.final_text()
+
+    def final_text(self, threshold=0.5):
+        """Returns the text, or `""` if `null_probability` exceeds the threshold."""
+        return "" if self.null_probability > threshold else self.text
+
+
+class Window(NamedTuple):
+    """A `Feature` that knows which part of the context it holds.
+
+    Attributes:
+        inputs: See `Feature`; besides, `selectable`, which is 1 at `[CLS]` and at the
+            context's tokens, and for training `start`, the gold start.
+        targets: `start` and `end`, the places of the answer's first and last token,
+            and `unanswerable`. Where the window lacks the answer all of it, they are
+            0, 0 and 1.
+        example: See `Feature`.
+        first: The window's first token, counted in the whole context.
+        offsets: The characters of its tokens in the context, int `[tokens, 2]`.
+    """
+
+    inputs: dict
+    targets: dict
+    example: int
+    first: int
+    offsets: np.ndarray
+
+
+@keras.saving.register_keras_serializable(package="keras_corrupt")
+class SpanExtractor(DownstreamModel):
+    """Answers questions with spans of a context, or finds that it has no answer.
+
+    A sequence is `[CLS] question [SEP] context [SEP]`. A context that is too long is
+    read in overlapping windows, and the best span of all windows is the answer. A
+    window that lacks the answer trains the model to choose `[CLS]` as start and end,
+    as with BERT and the released ELECTRA: otherwise nothing would teach it to score
+    spans lower where the answer is elsewhere. With `answerability` such a window also
+    counts as unanswerable, as in XLNet.
+
+    Args:
+        head_type: `"xlnet"` (the end depends on the start) or `"bert"`.
+        answerability: Whether a question may have no answer, as in SQuAD 2.0.
+        stride: Tokens from one window's start to the next one's. At most half a
+            window is used, so that no answer falls between two windows.
+        max_question_length: Tokens of the question to read, at most half of the
+            sequence.
+        max_answer_length: The longest answer to give, in tokens.
+        beam_size: How many starts to follow, and how many ends for each.
+        kwargs: Those of `DownstreamModel`.
+
+    Example:
+
+    >>> from keras_corrupt.data.tokenizer import SPECIAL_TOKENS, WordPieceTokenizer
+    >>> words = "who sat on the mat ? cat".split()
+    >>> tokenizer = WordPieceTokenizer([*SPECIAL_TOKENS, *words])
+    >>> extractor = SpanExtractor.from_preset("tiny", tokenizer=tokenizer)
+    >>> answer = extractor.answer(["Who sat?"], ["The  Cat sat on the mat."])[0]
+    >>> answer in "The  Cat sat on the mat."
+    True
+    """
+
+    head_arguments = ("head_type", "answerability")
+
+    def __init__(
+        self,
+        encoder,
+        tokenizer,
+        head_type="xlnet",
+        answerability=False,
+        stride=128,
+        max_question_length=64,
+        max_answer_length=30,
+        beam_size=20,
+        **kwargs,
+    ):
+        super().__init__(encoder, tokenizer, **kwargs)
+        if head_type not in HEADS:
+            raise ValueError(
+                f"`head_type` must be one of {sorted(HEADS)}; got {head_type!r}."
+            )
+        counts = {
+            "stride": stride,
+            "max_question_length": max_question_length,
+            "max_answer_length": max_answer_length,
+            "beam_size": beam_size,
+        }
+        for name, value in counts.items():
+            if value < 1:
+                raise ValueError(f"`{name}` must be 1 or more; got {value}.")
+        self.head_type = head_type
+        self.answerability = answerability
+        self.stride = stride
+        self.max_question_length = max_question_length
+        self.max_answer_length = max_answer_length
+        self.beam_size = beam_size
+        self.head = HEADS[head_type](
+            self.encoder.hidden_size,
+            answerability=answerability,
+            beam_size=beam_size,
+            max_answer_length=max_answer_length,
+            dropout=self.dropout,
+            initializer_range=self.encoder.initializer_range,
+            name="head",
+        )
+        self.head.build((None, None, self.encoder.hidden_size))
+        self.built = True
+
+    def features(self, examples, labels=None):
+        """Cuts examples into windows; see `DownstreamModel.features`.
+
+        Args:
+            examples: `Question`s, or pairs of strings.
+            labels: For each its gold answers as (text, first character); none where
+                there is no answer. The first one is learned.
+
+        Returns:
+            A list of `Window`.
+        """
+        examples = [_checked(i, example) for i, example in enumerate(examples)]
+        questions = self.tokenizer.encode_batch([e.question for e in examples])
+        # Several questions share a context.
+        contexts = list(dict.fromkeys(e.context for e in examples))
+        encodings = self.tokenizer.encode_with_offsets(contexts)
+        encoded = dict(zip(contexts, encodings, strict=True))
+        labels = [None] * len(examples) if labels is None else labels
+        features = []
+        for i, (example, label) in enumerate(zip(examples, labels, strict=True)):
+            token_ids, offsets = encoded[example.context]
+            if not len(token_ids):
+                raise ValueError(f"`examples[{i}]` has a context without any text.")
+            span = None
+            if label is not None:
+                span = self._gold_span(i, example.context, label, offsets)
+            question = questions[i][: min(self.max_question_length, self._room // 2)]
+            room = self._room - len(question)
+            for first in window_starts(len(token_ids), room, self.stride):
+                part = slice(first, first + room)
+                inputs = self._inputs(question, token_ids[part])
+                targets = {}
+                if label is not None:
+                    shift = len(question) + 2 - first
+                    targets = _targets(span, part, shift)
+                    # The end is learned given the start.
+                    inputs["start"] = targets["start"]
+                features.append(Window(inputs, targets, i, first, offsets[part]))
+        return features
+
+    @property
+    def _room(self):
+        return self.max_length - 3  # [CLS] and two [SEP]
+
+    def _inputs(self, question, context):
+        ids = self.tokenizer
+        before, after = len(question) + 2, len(context) + 1
+        token_ids = [ids.cls_id, *question, ids.sep_id, *context, ids.sep_id]
+        segment_ids = np.repeat(np.array([0, 1], "int32"), [before, after])
+        selectable = segment_ids.copy()
+        selectable[0], selectable[-1] = 1, 0
+        return {
+            "token_ids": np.array(token_ids, "int32"),
+            "segment_ids": segment_ids,
+            "selectable": selectable,
+        }
+
+    def _gold_span(self, i, context, answers, offsets):
+        """Returns the first and the last token of the first answer, or `None`."""
+        if not len(answers):
+            if not self.answerability:
+                raise ValueError(
+                    f"`labels[{i}]` has no answer; make the model with "
+                    "`answerability=True` to learn from unanswerable questions."
+                )
+            return None
+        text, start = answers[0]
+        if not 0 <= start <= start + len(text) <= len(context) or not (
+            context.startswith(text, start)
+        ):
+            raise ValueError(
+                f"`labels[{i}]` is {text!r} at character {start}, but its context has "
+                f"{context[max(start, 0) :][: len(text)]!r} there."
+            )
+        span = token_span(offsets, start, start + len(text))
+        if span is None:
+            raise ValueError(f"`labels[{i}]`, {text!r}, is no text to the tokenizer.")
+        return span
+
+    def call(self, inputs, training=False):
+        hidden = self.encoder(inputs, training=training)
+        hidden = ops.cast(hidden, "float32")
+        start = inputs.get("start")
+        return self.head(hidden, inputs["selectable"], start, training=training)
+
+    def sequence_losses(self, outputs, targets):
+        """Mean cross-entropy of start and end, and that of answerability if any."""
+        start, end = (
+            ops.sparse_categorical_crossentropy(
+                targets[place], outputs[f"{place}_logits"], from_logits=True
+            )
+            for place in ("start", "end")
+        )
+        loss = (start + end) / 2
+        if "null_score" in outputs:
+            loss = loss + ANSWERABILITY_WEIGHT * ops.binary_crossentropy(
+                ops.cast(targets["unanswerable"], "float32"),
+                outputs["null_score"],
+                from_logits=True,
+            )
+        return loss
+
+    def decode(self, examples, features, outputs):
+        """Returns an `Answer` for each example."""
+        windows = [[] for _ in examples]
+        for window, output in zip(features, outputs, strict=True):
+            windows[window.example].append((window, output))
+        return [
+            self._answer(context, *zip(*found, strict=True))
+            for (_, context), found in zip(examples, windows, strict=True)
+        ]
+
+    def _answer(self, context, windows, outputs):
+        owner, start, end, score = collect_spans(windows, outputs)
+        texts = {}
+        for i in np.argsort(-score, kind="stable"):
+            offsets = windows[owner[i]].offsets
+            first = windows[owner[i]].first
+            begin, stop = offsets[start[i] - first, 0], offsets[end[i] - first, 1]
+            text = context[begin:stop]
+            texts.setdefault(text, (text, int(begin), float(score[i])))
+            if len(texts) == MAX_CANDIDATES:
+                break
+        candidates = tuple(texts.values())
+        null_odds = None
+        if self.answerability:
+            null_scores = [output["null_score"] for output in outputs]
+            null_odds = self.head.null_odds(null_scores, candidates[0][2])
+        return Answer(*candidates[0], null_odds, candidates)
+
+    def answer(self, questions, contexts, threshold=0.5, batch_size=64):
+        """Answers questions.
+
+        Args:
+            questions: Strings.
+            contexts: For each question the text to search.
+            threshold: With answerability, the probability of no answer above which
+                the answer is `""`. SQuAD 2.0's metrics tell the best one.
+            batch_size: Windows to read at once.
+
+        Returns:
+            A list of strings: parts of the contexts, or `""`.
+        """
+        examples = [Question(*pair) for pair in zip(questions, contexts, strict=True)]
+        answers = self.predictions(examples, batch_size)
+        return [answer.final_text(threshold) for answer in answers]
+
+    def get_config(self):
+        return {
+            **super().get_config(),
+            "head_type": self.head_type,
+            "answerability": self.answerability,
+            "stride": self.stride,
+            "max_question_length": self.max_question_length,
+            "max_answer_length": self.max_answer_length,
+            "beam_size": self.beam_size,
+        }
+
+
+def window_starts(length, room, stride):
+    """Returns where the windows of a context begin.
+
+    An answer of up to `room - stride + 1` tokens is whole in one of them.
+
+    Args:
+        length: Tokens of the context.
+        room: Tokens of a window, 2 or more.
+        stride: Tokens between two windows' starts; at most half of `room` is used.
+
+    >>> list(window_starts(25, room=10, stride=5))
+    [0, 5, 10, 15]
+    """
+    stride = min(stride, room // 2)
+    return range(0, max(length - room, 0) + stride, stride)
+
+
+def token_span(offsets, start, end):
+    """Returns the first and the last token that have some of `start` to `end`.
+
+    Args:
+        offsets: Start and end character of each token, int `[tokens, 2]`.
+        start: The first character.
+        end: The one after the last.
+
+    Returns:
+        Two indices; `None` if no token does.
+    """
+    touched = np.flatnonzero((offsets[:, 1] > start) & (offsets[:, 0] < end))
+    return (int(touched[0]), int(touched[-1])) if len(touched) else None
+
+
+def collect_spans(windows, outputs):
+    """Gathers the spans that a context's windows propose.
+
+    Where windows overlap, a span is taken from the one that shows most of what
+    surrounds it: the greatest minimum of the tokens to its left and to its right.
+    (BERT's rule looks at the start alone, and so can choose a window that ends before
+    the answer does.)
+
+    Args:
+        windows: The `Window`s of a context.
+        outputs: What the head returned for each.
+
+    Returns:
+        Arrays `[spans]`: the index of the window, the first and the last token
+        counted in the whole context, and the score.
+    """
+    owners, starts, ends, scores = [], [], [], []
+    for i, (window, output) in enumerate(zip(windows, outputs, strict=True)):
+        score = output["start_scores"][:, None] + output["end_scores"]
+        possible = score > IMPOSSIBLE / 2
+        # From places in the sequence to tokens of the context.
+        shift = window.first - int(np.flatnonzero(window.inputs["segment_ids"])[0])
+        start = np.broadcast_to(output["starts"][:, None], score.shape)
+        owners.append(np.full(possible.sum(), i))
+        starts.append(start[possible] + shift)
+        ends.append(output["ends"][possible] + shift)
+        scores.append(score[possible])
+    found = [np.concatenate(part) for part in (owners, starts, ends, scores)]
+    owner, start, end, _ = found
+    first = np.array([window.first for window in windows])[:, None]
+    last = first + np.array([[len(window.offsets) - 1] for window in windows])
+    surroundings = np.minimum(start - first, last - end)  # [windows, spans]
+    best = owner == surroundings.argmax(axis=0)
+    # Each window may have put its beam on what another one shows better.
+    return [part[best] for part in found] if best.any() else found
+
+
+def _checked(i, example):
+    if len(example) != 2 or not all(isinstance(text, str) for text in example):
+        raise ValueError(
+            f"`examples[{i}]` must be a question and its context, two strings; got "
+            f"{example!r}."
+        )
+    return Question(*example)
+
+
+def _targets(span, part, shift):
+    if span is None or span[0] < part.start or span[1] >= part.stop:
+        return {"start": 0, "end": 0, "unanswerable": 1}
+    return {"start": span[0] + shift, "end": span[1] + shift, "unanswerable": 0}
