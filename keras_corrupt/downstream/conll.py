@@ -91,6 +91,9 @@ class TaggingTask(Task):
         """Tags every word with the tag that most words of `"train"` have."""
         return [[self.most_frequent] * len(words) for words in split.examples]
 
+    def degenerate(self, predictions):
+        return super().degenerate([tag for tags in predictions for tag in tags])
+
     def write_predictions(self, predictions, name, directory):
         r"""Writes rows of word, tag (where known) and predicted tag.
 

@@ -29,6 +29,7 @@ from keras_corrupt.downstream.hyperparameters import (
     search_space,
     size_of,
 )
+from keras_corrupt.downstream.task import describe_skipped
 from keras_corrupt.training.optimizer import AdamW
 from keras_corrupt.training.runner import locked, xla_pays
 from keras_corrupt.training.schedules import WarmupLinearDecay
@@ -97,6 +98,7 @@ def finetune(tasks, config):
     with locked(output):
         # All tasks are checked before the first one trains.
         for finetuner in [Finetuner(task, config) for task in tasks]:
+            print(finetuner.banner(), flush=True)
             runs = finetuner.run()
             together = None
             if config.ensemble:
@@ -156,6 +158,19 @@ class Finetuner:
         }
         self.fingerprint = fingerprint(config.preset)
         self.compiled = None
+
+    def banner(self):
+        """Returns what is to be done: examples, those left out, settings."""
+        lines = {self.task.name: f"{self.task.model.__name__} of {self.fingerprint}"}
+        for name, split in self.splits.items():
+            lines[name] = f"{len(split):,} examples"
+            if split.skipped:
+                lines[name] += f", left out: {describe_skipped(split.skipped)}"
+        settings = dataclasses.asdict(self.hyperparameters)
+        lines["settings"] = ", ".join(f"{k} {v}" for k, v in settings.items())
+        for name, values in self.searched.items():
+            lines[f"search {name}"] = ", ".join(map(str, values))
+        return "\n".join(f"{name + ':':12} {text}" for name, text in lines.items())
 
     def new_model(self, dropout=0.1):
         """Returns the task's model as it is before training."""

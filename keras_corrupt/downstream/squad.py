@@ -31,6 +31,7 @@ class SquadTask(Task):
             a dict, split name -> path, whose names begin with `train`, `dev` or
             `test`; or `"tfds:squad"`, which TensorFlow Datasets downloads once.
         version: `"1.1"`, where every question has an answer, or `"2.0"`.
+        head_type: See `SpanExtractor`.
 
     Raises:
         ValueError: A file is missing, malformed, or of the other version.
@@ -39,12 +40,15 @@ class SquadTask(Task):
     model = SpanExtractor
     main_metric = "f1"
 
-    def __init__(self, source, version="1.1"):
+    def __init__(self, source, version="1.1", head_type="xlnet"):
         if version not in VERSIONS:
             raise ValueError(f"`version` must be one of {VERSIONS}; got {version!r}.")
         self.answerability = version == "2.0"
         self.name = f"squad{version.replace('.', '')}"
-        self.model_arguments = {"answerability": self.answerability}
+        self.model_arguments = {
+            "answerability": self.answerability,
+            "head_type": head_type,
+        }
         if source == "tfds:squad":
             names = {"train": "train", "dev": "validation"}
             rows = {name: tfds_rows(version, names[name]) for name in names}
@@ -149,6 +153,9 @@ class SquadTask(Task):
         count = int(statistics.median(len(text.split()) for text in gold))
         beginnings = [" ".join(e.context.split()[:count]) for e in split.examples]
         return [Answer(text, 0, 0.0) for text in beginnings]
+
+    def degenerate(self, predictions):
+        return super().degenerate([p.final_text() for p in predictions])
 
     def write_predictions(self, predictions, name, directory):
         """Writes the official format: JSON, id -> text (`""` for no answer).

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import numpy as np
 
-from keras_corrupt.downstream.task import Split
+from keras_corrupt.downstream.task import Split, describe_skipped
 from keras_corrupt.downstream.text_task import TextTask
 
 
@@ -165,18 +165,6 @@ def make_split(source, rows, columns, read_label=None):
             + (describe_skipped(split.skipped) or "it is empty.")
         )
     return split
-
-
-def describe_skipped(skipped):
-    """Says how many rows a split lacks, and why.
-
-    >>> describe_skipped({"empty text": (2, "line 7"), "empty label": (1, "line 9")})
-    '2 with empty text (first: line 7), 1 with empty label (first: line 9)'
-    """
-    return ", ".join(
-        f"{count:,} with {reason} (first: {where})"
-        for reason, (count, where) in skipped.items()
-    )
 
 
 def read_rows(path, header=True):

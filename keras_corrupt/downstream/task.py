@@ -31,6 +31,18 @@ class Split:
         )
 
 
+def describe_skipped(skipped):
+    """Says how many rows a split lacks, and why.
+
+    >>> describe_skipped({"empty text": (2, "line 7"), "empty label": (1, "line 9")})
+    '2 with empty text (first: line 7), 1 with empty label (first: line 9)'
+    """
+    return ", ".join(
+        f"{count:,} with {reason} (first: {where})"
+        for reason, (count, where) in skipped.items()
+    )
+
+
 class Task:
     """A task to fine-tune on.
 

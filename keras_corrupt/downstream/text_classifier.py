@@ -155,7 +155,9 @@ class ClassificationHead(keras.Model):
         super().__init__(dtype="float32", **kwargs)
         self.dropout = keras.layers.Dropout(dropout)
         self.dense = keras.layers.Dense(
-            units, kernel_initializer=initializer(initializer_range)
+            units,
+            kernel_initializer=initializer(initializer_range),
+            name="dense",
         )
 
     def build(self, input_shape):
