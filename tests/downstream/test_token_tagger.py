@@ -115,7 +115,7 @@ class TestLoss:
         loss = tagger.compute_loss(x, y, outputs, w)
         assert float(loss) == pytest.approx(np.mean(losses), rel=1e-5)
         by_sequence = [np.mean(losses[:3]), losses[3], np.mean(losses[4:])]
-        found = np.array(tagger.losses(outputs, y))[:3]
+        found = np.array(tagger.sequence_losses(outputs, y))[:3]
         np.testing.assert_allclose(found, by_sequence, rtol=1e-5)
 
     def test_a_batch_without_words_has_loss_zero(self, tagger):
