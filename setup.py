@@ -13,7 +13,9 @@ VERSION = re.search(
 ).group(1)
 
 BEAM = ["apache-beam>=2.60"]
+EXPORT = ["tensorflow-text>=2.20,<2.21"]
 JAX = ["jax>=0.4.36"]
+SQUAD = ["tf-models-official>=2.20,<2.21"]
 TFDS = ["tensorflow-datasets>=4.9.7"]
 
 setup(
@@ -31,6 +33,9 @@ setup(
         "h5py>=3.11",
         "matplotlib>=3.8",
         "numpy>=1.26",
+        "scikit-learn>=1.5",
+        "scipy>=1.11",
+        "seqeval>=1.2.2",
         "tensorboard>=2.20",
         "tokenizers>=0.20",
         "tqdm>=4.66",
@@ -39,11 +44,15 @@ setup(
     ],
     extras_require={
         "beam": BEAM,
+        "export": EXPORT,
         "jax": JAX,
+        "squad": SQUAD,
         "tfds": TFDS,
         "test": [
             *BEAM,
+            *EXPORT,
             *JAX,
+            *SQUAD,
             "hypothesis>=6.100",
             "keras-hub>=0.21",
             "pytest>=8.0",

@@ -1,5 +1,7 @@
 """Batches of sequences of like length, so that short ones don't pay for long ones."""
 
+import itertools
+
 import numpy as np
 import tensorflow as tf
 
@@ -7,10 +9,18 @@ import tensorflow as tf
 LENGTHS = (16, 32, 64, 96, 128, 192, 256, 384, 512)
 
 
-def make_batches(features, batch_size, max_length, pad_id=0, seed=None, rows=False):
+def make_batches(
+    features,
+    batch_size,
+    max_length,
+    pad_id=0,
+    seed=None,
+    rows=False,
+    padded_lengths=LENGTHS,
+):
     """Returns one pass over `features` as a dataset of batches.
 
-    Each batch is padded to one of `LENGTHS` and has exactly `batch_size` rows. A
+    Each batch is padded to one of a few lengths and has exactly `batch_size` rows. A
     length's left-over sequences go with those of the next length; only the last
     batch of all may lack some, which are filled up with copies of weight 0.
 
@@ -22,6 +32,7 @@ def make_batches(features, batch_size, max_length, pad_id=0, seed=None, rows=Fal
         seed: For training: `features` and batches are shuffled, anew in every pass.
             `None` for neither.
         rows: Whether to add a fourth element, the batch's indices into `features`.
+        padded_lengths: The lengths to pad to, besides `max_length`.
 
     Returns:
         A `tf.data.Dataset` of `(inputs, targets, weights)`; `inputs` has
@@ -37,11 +48,12 @@ def make_batches(features, batch_size, max_length, pad_id=0, seed=None, rows=Fal
         raise ValueError(
             f"A feature has {lengths.max()} tokens, more than max_length={max_length}."
         )
-    passes = iter(range(1_000_000_000))
+    buckets = [n for n in padded_lengths if n < max_length] + [max_length]
+    passes = itertools.count()
 
     def batches():
         rng = None if seed is None else np.random.default_rng((seed, next(passes)))
-        for chosen, length in plan(lengths, batch_size, max_length, rng):
+        for chosen, length in plan(lengths, batch_size, buckets, rng):
             batch = assemble(features, chosen, batch_size, length, pad_id)
             yield batch if rows else batch[:3]
 
@@ -52,23 +64,22 @@ def make_batches(features, batch_size, max_length, pad_id=0, seed=None, rows=Fal
     return dataset.apply(tf.data.experimental.assert_cardinality(count)).prefetch(2)
 
 
-def plan(lengths, batch_size, max_length, rng=None):
+def plan(lengths, batch_size, buckets, rng=None):
     """Chooses the batches of a pass.
 
     Args:
         lengths: Tokens of each sequence, int `[sequences]`.
         batch_size: Sequences in a batch.
-        max_length: The longest of all.
+        buckets: The lengths to pad to, in order; no sequence is longer than the last.
         rng: A `numpy.random.Generator` to shuffle with, or `None`.
 
     Returns:
         A list of `(indices, padded length)`.
 
-    >>> plan(np.array([5, 70, 9, 100]), 2, 128)
+    >>> plan(np.array([5, 70, 9, 100]), 2, [16, 128])
     [(array([0, 2]), 16), (array([1, 3]), 128)]
     """
     order = np.arange(len(lengths)) if rng is None else rng.permutation(len(lengths))
-    buckets = [n for n in LENGTHS if n < max_length] + [max_length]
     bucket_of = np.searchsorted(buckets, lengths[order])
     batches, waiting = [], order[:0]
     for i, length in enumerate(buckets):

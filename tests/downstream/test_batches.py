@@ -33,7 +33,7 @@ def numpy_batches(*args, **kwargs):
 def test_plan_uses_each_sequence_once_and_wastes_no_bucket(lengths, batch_size, seed):
     lengths = np.array(lengths)
     rng = None if seed is None else np.random.default_rng(seed)
-    batches = plan(lengths, batch_size, 100, rng)
+    batches = plan(lengths, batch_size, [*LENGTHS[:4], 100], rng)
     used = np.concatenate([indices for indices, _ in batches])
     assert sorted(used) == list(range(len(lengths)))
     sizes = [len(indices) for indices, _ in batches]
@@ -45,7 +45,7 @@ def test_plan_uses_each_sequence_once_and_wastes_no_bucket(lengths, batch_size, 
 
 def test_long_sequences_do_not_lengthen_short_ones():
     lengths = np.array([10, 100] * 64)
-    padded = [length for _, length in plan(lengths, 8, 128)]
+    padded = [length for _, length in plan(lengths, 8, [*LENGTHS[:4], 128])]
     assert padded == [16] * 8 + [128] * 8
 
 
