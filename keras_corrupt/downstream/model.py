@@ -30,7 +30,7 @@ class DownstreamModel(keras.Model):
     """A Transformer encoder with a task's head, from raw examples to predictions.
 
     A subclass makes `head` in its constructor and defines `features`, `call`,
-    `losses` and `decode`. It trains with `fit` on what `batches` returns.
+    `sequence_losses` and `decode`. It trains with `fit` on what `batches` returns.
 
     Args:
         encoder: Constructor arguments of `TransformerEncoder`.
@@ -79,7 +79,7 @@ class DownstreamModel(keras.Model):
         """
         raise NotImplementedError
 
-    def losses(self, outputs, targets):
+    def sequence_losses(self, outputs, targets):
         """Returns the loss of each sequence, float32 `[batch]`."""
         raise NotImplementedError
 
@@ -108,8 +108,8 @@ class DownstreamModel(keras.Model):
     def compute_loss(
         self, x=None, y=None, y_pred=None, sample_weight=None, training=True
     ):
-        """The mean of `losses` over the batch's real sequences."""
-        return weighted_mean(self.losses(y_pred, y), sample_weight)
+        """The mean of `sequence_losses` over the batch's real sequences."""
+        return weighted_mean(self.sequence_losses(y_pred, y), sample_weight)
 
     def outputs(self, features, batch_size=64):
         """Runs the model on features.

@@ -108,7 +108,7 @@ class TextClassifier(DownstreamModel):
         hidden = self.encoder(inputs, training=training)
         return {"logits": self.head(hidden[:, 0], training=training)}
 
-    def losses(self, outputs, targets):
+    def sequence_losses(self, outputs, targets):
         """Cross-entropy, or the squared error of the place in the range."""
         logits = outputs["logits"]
         if self.labels is None:

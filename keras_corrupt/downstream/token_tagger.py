@@ -121,7 +121,7 @@ class TokenTagger(DownstreamModel):
             "word_starts": inputs["word_starts"],
         }
 
-    def losses(self, outputs, targets):
+    def sequence_losses(self, outputs, targets):
         """The mean cross-entropy of each sequence's words."""
         values = ops.sparse_categorical_crossentropy(
             targets["tag"], outputs["logits"], from_logits=True

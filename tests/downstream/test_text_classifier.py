@@ -112,14 +112,14 @@ class TestLosses:
         logits = np.array([[1.0, 2.0, 0.5], [0.0, 0.0, 3.0]], "float32")
         label = np.array([1, 0], "int32")
         log_sum = np.log(np.exp(logits).sum(axis=1))
-        losses = classifier.losses({"logits": logits}, {"label": label})
+        losses = classifier.sequence_losses({"logits": logits}, {"label": label})
         np.testing.assert_allclose(losses, log_sum - [2.0, 0.0], rtol=1e-6)
 
     def test_squared_error_of_the_place_in_the_range(self, rater):
         ((_, targets, _),) = rater.features(["a"], [2])
         assert targets == {"score": 0.25}
         outputs = {"logits": np.array([[1.0]], "float32")}
-        losses = rater.losses(outputs, {"score": np.array([0.25], "float32")})
+        losses = rater.sequence_losses(outputs, {"score": np.array([0.25], "float32")})
         np.testing.assert_allclose(losses, [0.5625])
 
     def test_rows_that_fill_up_do_not_count(self, classifier):
