@@ -181,7 +181,7 @@ def read_conll(
             f"{path}: every sentence has a row without a word or a tag, the first in "
             f"line {skipped[0].rpartition(':')[2]}. Are the columns right?"
         )
-    reason = "sentences with a row that lacks its word or its tag"
+    reason = "a row that lacks its word or its tag"
     return Split(
         examples,
         labels if tag_column is not None else None,

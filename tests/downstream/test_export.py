@@ -122,10 +122,14 @@ class TestClassifier:
 
     def test_scores(self, tmp_path, encoder, tokenizer):
         model = scrambled(TextClassifier(encoder, tokenizer, score_range=(-1, 3)))
-        kernel = np.random.default_rng(0).normal(scale=0.2, size=(16, 1))
-        model.head.set_weights([kernel, np.zeros(1)])
+        # Places in the range around its middle, and some that are cut off.
+        outputs = model.outputs(model.features(AWKWARD))
+        places = np.array([output["logits"][0] for output in outputs])
+        kernel, bias = model.head.get_weights()
+        scale = 0.5 / places.std()
+        model.head.set_weights([scale * kernel, scale * (bias - places.mean()) + 0.5])
         expected = model.predictions(AWKWARD)
-        assert {-1, 3} & set(expected) and len(set(expected)) > 4  # some are cut off
+        assert {-1, 3} & set(expected) and len(set(expected)) > 4
         signature = load(model, tmp_path / "saved")["serving_default"]
         found = signature(text=strings(AWKWARD))
         assert list(found) == ["score"]

@@ -75,19 +75,20 @@ class TestFeatures:
 
 class TestPredictions:
     def test_by_hand(self, tagger):
-        kernel = np.random.default_rng(0).normal(size=(16, 3))
-        bias = np.zeros(3)
-        tagger.head.set_weights([kernel, bias])
-        expected = []
+        at_words = []
         for words in SENTENCES:
             (feature,) = tagger.features([words])
             inputs = {k: v[None] for k, v in feature.inputs.items()}
             inputs["padding_mask"] = np.ones_like(inputs["token_ids"])
             hidden = np.array(tagger.encoder(inputs))[0]
-            at = [i for i, first in enumerate(inputs["word_starts"][0]) if first]
-            expected.append([TAGS[np.argmax(hidden[i] @ kernel + bias)] for i in at])
-        assert tagger.tag(SENTENCES, batch_size=3) == expected
+            at_words.append(hidden[inputs["word_starts"][0] > 0])
+        kernel = np.random.default_rng(0).normal(size=(16, 3))
+        bias = -np.concatenate(at_words).mean(axis=0) @ kernel  # all tags are likely
+        tagger.head.set_weights([kernel, bias])
+        best = [(hidden @ kernel + bias).argmax(axis=1) for hidden in at_words]
+        expected = [[TAGS[i] for i in indices] for indices in best]
         assert len({tag for tags in expected for tag in tags}) > 1
+        assert tagger.tag(SENTENCES, batch_size=3) == expected
 
     def test_each_word_of_any_sentence_has_one_tag(self, tagger):
         rng = np.random.default_rng(0)
