@@ -2,8 +2,12 @@
 
 import keras
 import numpy as np
+import pytest
 
+from keras_corrupt.data.tokenizer import SPECIAL_TOKENS, WordPieceTokenizer
 from keras_corrupt.downstream.task import Split
+from keras_corrupt.models import Electra
+from tests.conftest import SIZES
 
 #: An encoder for the vocabulary of the fixture `tokenizer`.
 ENCODER = {
@@ -15,6 +19,20 @@ ENCODER = {
     "max_length": 24,
     "initializer_range": 0.2,
 }
+
+
+@pytest.fixture(scope="session")
+def preset(tmp_path_factory):
+    """A preset of `Electra` that knows some words."""
+    words = "the a cat dog sat ran on under mat rug".split()
+    model = Electra(
+        {**SIZES["discriminator"], "initializer_range": 0.2},
+        SIZES["generator"],
+        tokenizer=WordPieceTokenizer([*SPECIAL_TOKENS, *words]),
+    )
+    directory = tmp_path_factory.mktemp("electra") / "preset"
+    model.save_to_preset(directory)
+    return str(directory)
 
 
 def scrambled(model):

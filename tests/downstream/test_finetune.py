@@ -8,24 +8,7 @@ import pytest
 from keras_corrupt.downstream import FinetuneConfig, TextClassifier, finetune, results
 from keras_corrupt.downstream.finetune import Finetuner, stacked
 from keras_corrupt.downstream.text_task import TextTask
-from keras_corrupt.models import Electra
-from tests.conftest import SIZES
 from tests.downstream.conftest import cats_and_dogs
-
-
-@pytest.fixture(scope="module")
-def preset(tmp_path_factory):
-    from keras_corrupt.data.tokenizer import WordPieceTokenizer
-
-    words = "the a cat dog sat ran on under mat rug".split()
-    special = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
-    sizes = {**SIZES["discriminator"], "initializer_range": 0.2}
-    model = Electra(
-        sizes, SIZES["generator"], tokenizer=WordPieceTokenizer(special + words)
-    )
-    directory = tmp_path_factory.mktemp("electra") / "preset"
-    model.save_to_preset(directory)
-    return str(directory)
 
 
 def animals(dev=40):

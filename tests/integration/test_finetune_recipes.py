@@ -1,0 +1,124 @@
+"""The fine-tuning recipes, as `python RECIPE FLAGS` runs them, on small files."""
+
+import csv
+import json
+import re
+import runpy
+from pathlib import Path
+
+import pytest
+
+from tests.downstream.conftest import cats_and_dogs, preset  # noqa: F401
+
+ROOT = Path(__file__).parents[2]
+RECIPES = sorted((ROOT / "recipes").glob("finetune_*.py"))
+
+
+@pytest.fixture
+def run(monkeypatch, tmp_path, preset):  # noqa: F811
+    def run_recipe(path, *flags):
+        quick = ["--seeds", "1", "--retries", "0", "--max_length", "24"]
+        settings = ["--settings", "epochs", "1", "batch_size", "8"]
+        flags = ["--preset", preset, "--output", tmp_path / "out", *flags, *quick]
+        monkeypatch.setattr("sys.argv", [str(path), *map(str, [*flags, *settings])])
+        runpy.run_path(str(path), run_name="__main__")
+        return json.loads((tmp_path / "out" / "results.json").read_text())
+
+    return run_recipe
+
+
+def recipe(name):
+    return ROOT / "recipes" / f"finetune_{name}.py"
+
+
+def write_table(path, rows):
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with open(path, "w", newline="") as file:
+        csv.writer(file, delimiter="\t").writerows(rows)
+
+
+def test_glue(run, tmp_path, capsys):
+    for seed, name in enumerate(("train", "dev", "test")):
+        split = cats_and_dogs(16, seed)
+        labels = [str(int(label == "cat")) for label in split.labels]
+        if name == "test":
+            rows = [("index", "sentence"), *zip(split.ids, split.examples, strict=True)]
+        else:
+            rows = [("sentence", "label"), *zip(split.examples, labels, strict=True)]
+        write_table(tmp_path / "glue" / "SST-2" / f"{name}.tsv", rows)
+    (row,) = run(recipe("glue"), "--data", tmp_path / "glue", "--tasks", "SST-2")
+    assert row["task"] == "SST-2" and len(row["results"]) == 1
+    best = tmp_path / "out" / "SST-2" / "published"
+    lines = (best / "predictions" / "SST-2.tsv").read_text().splitlines()
+    assert lines[0] == "index\tprediction" and len(lines) == 17
+    assert "| SST-2 | accuracy |" in capsys.readouterr().out
+
+
+def test_squad(run, tmp_path):
+    pytest.importorskip("official.nlp.tools.squad_evaluate_v1_1")
+    context = "the cat sat on the mat . the dog ran under the rug ."
+    questions = [
+        ("where sat the cat ?", "the mat", 15),
+        ("where ran the dog ?", "the rug", 43),
+    ]
+    for name in ("train", "dev"):
+        answered = [
+            {
+                "id": f"{name}{i}",
+                "question": question,
+                "answers": [{"text": text, "answer_start": start}],
+            }
+            for i, (question, text, start) in enumerate(questions)
+        ]
+        paragraph = {"context": context, "qas": answered}
+        data = {"data": [{"title": "t", "paragraphs": [paragraph]}]}
+        (tmp_path / f"{name}-v1.1.json").write_text(json.dumps(data))
+    (row,) = run(recipe("squad"), "--data", tmp_path)
+    assert row["task"] == "squad11"
+    predictions = tmp_path / "out/squad11/published/predictions"
+    (file,) = predictions.iterdir()
+    answers = json.loads(file.read_text())
+    assert set(answers) == {"dev0", "dev1"}
+    assert all(answer in context for answer in answers.values())
+
+
+def test_tagging(run, tmp_path):
+    for seed, name in enumerate(("train", "dev")):
+        lines = []
+        for text in cats_and_dogs(16, seed).examples:
+            tags = {"cat": "B-ANIMAL", "dog": "B-ANIMAL"}
+            lines += [f"{word} {tags.get(word, 'O')}" for word in text.split()] + [""]
+        (tmp_path / f"{name}.txt").write_text("\n".join(lines))
+    flags = "--train", tmp_path / "train.txt", "--dev", tmp_path / "dev.txt"
+    (row,) = run(recipe("tagging"), *flags)
+    assert row["results"][0]["metric"] == "f1"
+
+
+def test_text(run, tmp_path):
+    split = cats_and_dogs(40)
+    rows = zip(split.examples, split.labels, strict=True)
+    write_table(tmp_path / "train.tsv", [("review", "animal"), *rows, ("", "cat")])
+    flags = "--train", tmp_path / "train.tsv", "--text", "review", "--label", "animal"
+    (row,) = run(recipe("text"), *flags)
+    examples = row["results"][0]["settings"]["examples"]
+    assert examples == {"train": 36, "dev": 4}
+
+
+@pytest.mark.parametrize("path", RECIPES, ids=lambda path: path.stem)
+def test_help_shows_the_docstring(path, monkeypatch, capsys):
+    monkeypatch.setattr("sys.argv", [str(path), "--help"])
+    with pytest.raises(SystemExit) as caught:
+        runpy.run_path(str(path), run_name="__main__")
+    assert caught.value.code == 0
+    printed = re.sub(r"\x1b\[[\d;]*m|[│╭╮╰╯─]", "", capsys.readouterr().out)
+    printed = re.sub(r"\s+", " ", printed)
+    docstring = runpy.run_path(str(path))["__doc__"]
+    assert f"python recipes/{path.name}" in docstring
+    for paragraph in docstring.split("\n\n"):
+        assert re.sub(r"\s+", " ", paragraph).strip() in printed
+
+
+def test_a_wrong_file_is_one_line_and_no_output(run, tmp_path):
+    with pytest.raises(SystemExit, match="Error: .*is not a file"):
+        run(recipe("text"), "--train", tmp_path / "nothing.tsv")
+    assert not (tmp_path / "out").exists()
