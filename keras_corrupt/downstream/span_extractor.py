@@ -302,7 +302,14 @@ class SpanExtractor(DownstreamModel):
 
         Returns:
             A list of strings: parts of the contexts, or `""`.
+
+        Raises:
+            ValueError: There is not one context for each question.
         """
+        if isinstance(questions, str) or len(questions) != len(contexts):
+            raise ValueError(
+                "`questions` and `contexts` must be lists of strings of one length."
+            )
         examples = [Question(*pair) for pair in zip(questions, contexts, strict=True)]
         answers = self.predictions(examples, batch_size)
         return [answer.final_text(threshold) for answer in answers]

@@ -259,15 +259,16 @@ def one_hot_outputs(model, windows):
     """What a head that knows the targets would return."""
     outputs = []
     for window in windows:
-        places = np.arange(len(window.inputs["token_ids"]))
+        places = np.arange(ENCODER["max_length"])
         start = 10.0 * (places == window.targets["start"])[None]
         end = 10.0 * (places == window.targets["end"])[None]
+        ends = np.repeat(end[:, None], model.beam_size, axis=1).astype("float32")
+        selectable = np.zeros((1, len(places)), "int32")
+        selectable[0, : len(window.inputs["selectable"])] = window.inputs["selectable"]
         found = model.head.best_spans(
             ops.convert_to_tensor(start, "float32"),
-            lambda _, end=end: ops.convert_to_tensor(
-                np.repeat(end[:, None], model.beam_size, axis=1), "float32"
-            ),
-            ops.convert_to_tensor(window.inputs["selectable"][None]),
+            lambda _, ends=ends: ops.convert_to_tensor(ends),
+            ops.convert_to_tensor(selectable),
         )
         outputs.append({name: np.array(value[0]) for name, value in found.items()})
     return outputs
@@ -464,5 +465,9 @@ def test_wrong_examples(tokenizer):
     for start in (5, -1, 100):
         with pytest.raises(ValueError, match=rf"labels\[0\].*'cat' at.* {start},"):
             model.features([("a", "the cat")], [[("cat", start)]])
+    with pytest.raises(ValueError, match="lists of strings of one length"):
+        model.answer("who", "cat")
+    with pytest.raises(ValueError, match="lists of strings of one length"):
+        model.answer(["who", "what"], ["the cat"])
     with pytest.raises(ValueError, match="is no text to the tokenizer"):
         model.features([("a", "the  cat")], [[(" ", 3)]])
