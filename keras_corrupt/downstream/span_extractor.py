@@ -7,10 +7,13 @@ import numpy as np
 from keras import ops
 
 from keras_corrupt.downstream.model import DownstreamModel
-from keras_corrupt.downstream.span_heads import (
-    IMPOSSIBLE,
-    BertSpanHead,
-    XLNetSpanHead,
+from keras_corrupt.downstream.span_heads import BertSpanHead, XLNetSpanHead
+from keras_corrupt.downstream.span_windows import (
+    Window,
+    collect_spans,
+    targets_of,
+    token_span,
+    window_starts,
 )
 
 HEADS = {"xlnet": XLNetSpanHead, "bert": BertSpanHead}
@@ -58,27 +61,6 @@ class Answer(NamedTuple):
     def final_text(self, threshold=0.5):
         """Returns the text, or `""` if `null_probability` exceeds the threshold."""
         return "" if self.null_probability > threshold else self.text
-
-
-class Window(NamedTuple):
-    """A `Feature` that knows which part of the context it holds.
-
-    Attributes:
-        inputs: See `Feature`; besides, `selectable`, which is 1 at `[CLS]` and at the
-            context's tokens, and for training `start`, the gold start.
-        targets: `start` and `end`, the places of the answer's first and last token,
-            and `unanswerable`. Where the window lacks the answer all of it, they are
-            0, 0 and 1.
-        example: See `Feature`.
-        first: The window's first token, counted in the whole context.
-        offsets: The characters of its tokens in the context, int `[tokens, 2]`.
-    """
-
-    inputs: dict
-    targets: dict
-    example: int
-    first: int
-    offsets: np.ndarray
 
 
 @keras.saving.register_keras_serializable(package="keras_corrupt")
@@ -194,7 +176,7 @@ class SpanExtractor(DownstreamModel):
                 targets = {}
                 if label is not None:
                     shift = len(question) + 2 - first
-                    targets = _targets(span, part, shift)
+                    targets = targets_of(span, part, shift)
                     # The end is learned given the start.
                     inputs["start"] = targets["start"]
                 features.append(Window(inputs, targets, i, first, offsets[part]))
@@ -302,7 +284,14 @@ class SpanExtractor(DownstreamModel):
 
         Returns:
             A list of strings: parts of the contexts, or `""`.
+
+        Raises:
+            ValueError: There is not one context for each question.
         """
+        if isinstance(questions, str) or len(questions) != len(contexts):
+            raise ValueError(
+                "`questions` and `contexts` must be lists of strings of one length."
+            )
         examples = [Question(*pair) for pair in zip(questions, contexts, strict=True)]
         answers = self.predictions(examples, batch_size)
         return [answer.final_text(threshold) for answer in answers]
@@ -319,75 +308,6 @@ class SpanExtractor(DownstreamModel):
         }
 
 
-def window_starts(length, room, stride):
-    """Returns where the windows of a context begin.
-
-    An answer of up to `room - stride + 1` tokens is whole in one of them.
-
-    Args:
-        length: Tokens of the context.
-        room: Tokens of a window, 2 or more.
-        stride: Tokens between two windows' starts; at most half of `room` is used.
-
-    >>> list(window_starts(25, room=10, stride=5))
-    [0, 5, 10, 15]
-    """
-    stride = min(stride, room // 2)
-    return range(0, max(length - room, 0) + stride, stride)
-
-
-def token_span(offsets, start, end):
-    """Returns the first and the last token that have some of `start` to `end`.
-
-    Args:
-        offsets: Start and end character of each token, int `[tokens, 2]`.
-        start: The first character.
-        end: The one after the last.
-
-    Returns:
-        Two indices; `None` if no token does.
-    """
-    touched = np.flatnonzero((offsets[:, 1] > start) & (offsets[:, 0] < end))
-    return (int(touched[0]), int(touched[-1])) if len(touched) else None
-
-
-def collect_spans(windows, outputs):
-    """Gathers the spans that a context's windows propose.
-
-    Where windows overlap, a span is taken from the one that shows most of what
-    surrounds it: the greatest minimum of the tokens to its left and to its right.
-    (BERT's rule looks at the start alone, and so can choose a window that ends before
-    the answer does.)
-
-    Args:
-        windows: The `Window`s of a context.
-        outputs: What the head returned for each.
-
-    Returns:
-        Arrays `[spans]`: the index of the window, the first and the last token
-        counted in the whole context, and the score.
-    """
-    owners, starts, ends, scores = [], [], [], []
-    for i, (window, output) in enumerate(zip(windows, outputs, strict=True)):
-        score = output["start_scores"][:, None] + output["end_scores"]
-        possible = score > IMPOSSIBLE / 2
-        # From places in the sequence to tokens of the context.
-        shift = window.first - int(np.flatnonzero(window.inputs["segment_ids"])[0])
-        start = np.broadcast_to(output["starts"][:, None], score.shape)
-        owners.append(np.full(possible.sum(), i))
-        starts.append(start[possible] + shift)
-        ends.append(output["ends"][possible] + shift)
-        scores.append(score[possible])
-    found = [np.concatenate(part) for part in (owners, starts, ends, scores)]
-    owner, start, end, _ = found
-    first = np.array([window.first for window in windows])[:, None]
-    last = first + np.array([[len(window.offsets) - 1] for window in windows])
-    surroundings = np.minimum(start - first, last - end)  # [windows, spans]
-    best = owner == surroundings.argmax(axis=0)
-    # Each window may have put its beam on what another one shows better.
-    return [part[best] for part in found] if best.any() else found
-
-
 def _checked(i, example):
     if len(example) != 2 or not all(isinstance(text, str) for text in example):
         raise ValueError(
@@ -395,9 +315,3 @@ def _checked(i, example):
             f"{example!r}."
         )
     return Question(*example)
-
-
-def _targets(span, part, shift):
-    if span is None or span[0] < part.start or span[1] >= part.stop:
-        return {"start": 0, "end": 0, "unanswerable": 1}
-    return {"start": span[0] + shift, "end": span[1] + shift, "unanswerable": 0}

@@ -93,12 +93,11 @@ class SquadTask(Task):
                 f"{where}: it has no answer, which is SQuAD 2.0's way. Pass "
                 '`version="2.0"`.'
             )
-        if self.answerability and row.get("is_impossible", not answers) != (
-            not answers
-        ):
+        impossible = row.get("is_impossible", not answers)
+        if self.answerability and impossible != (not answers):
             raise ValueError(
-                f"{where}: `is_impossible` is {row['is_impossible']}, but it has "
-                f"{len(answers)} answers."
+                f"{where}: `is_impossible` is {impossible}, but it has {len(answers)} "
+                "answers."
             )
         starts = [nearest(text, context, start) for text, start in answers]
         located = [
