@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from keras_corrupt.downstream import FinetuneConfig, TextClassifier, finetune, results
-from keras_corrupt.downstream.finetune import Finetuner, stacked
+from keras_corrupt.downstream.finetuner import Finetuner, stacked
 from keras_corrupt.downstream.text_task import TextTask
 from tests.downstream.conftest import cats_and_dogs
 
@@ -108,6 +108,15 @@ def test_a_failed_run_is_repeated_and_reported(config, monkeypatch):
     assert len(set(seeds)) == 3
     assert row.results[0]["failed"] and row.results[0]["attempts"] == 3
     assert "1 (1 failed)" in results.table([row])
+
+
+def test_an_infinite_loss_is_a_failure_that_leaves_numbers(config):
+    settings = {**config.settings, "learning_rate": 1e30, "epochs": 3, "clip_norm": 0.0}
+    config = dataclasses.replace(config, seeds=1, retries=0, settings=settings)
+    (row,) = finetune([animals()], config)
+    (run,) = row.results
+    assert run["failed"] and not np.isfinite(run["curve"][-1]["loss"])
+    assert 0 <= run["score"] <= 100
 
 
 def test_one_prediction_for_all_is_a_failure():

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from keras_corrupt.downstream import TextClassifier
-from keras_corrupt.downstream.finetune import changed, optimizer_of
+from keras_corrupt.downstream.finetuner import changed, optimizer_of
 from keras_corrupt.downstream.hyperparameters import (
     Hyperparameters,
     published,

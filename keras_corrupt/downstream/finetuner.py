@@ -1,0 +1,335 @@
+"""The runs of one task: training, scores, what is kept of them."""
+
+import copy
+import dataclasses
+import functools
+import hashlib
+import itertools
+import json
+import math
+import os
+import statistics
+import time
+from pathlib import Path
+
+import keras
+import numpy as np
+
+from keras_corrupt.downstream.hyperparameters import (
+    published,
+    rate_multipliers,
+    search_space,
+    size_of,
+)
+from keras_corrupt.downstream.task import describe_skipped
+from keras_corrupt.training.optimizer import AdamW
+from keras_corrupt.training.runner import xla_pays
+from keras_corrupt.training.schedules import WarmupLinearDecay
+
+
+class Finetuner:
+    """Runs one task with one configuration.
+
+    Args:
+        task: A `Task`.
+        config: A `FinetuneConfig`.
+
+    Raises:
+        ValueError: The task or the configuration cannot work. Nothing was written.
+    """
+
+    def __init__(self, task, config):
+        self.config = config
+        limits = {"train": config.max_train_examples, "dev": config.max_dev_examples}
+        self.task = copy.copy(task)
+        self.task.splits = self.splits = {
+            name: split.take(limits.get(name.split("_")[0]) or len(split))
+            for name, split in task.splits.items()
+        }
+        self.dev = next(name for name in self.splits if name.startswith("dev"))
+        for name, split in self.splits.items():
+            if not len(split):
+                raise ValueError(f"The task {task.name} has no example in {name!r}.")
+        model = self.new_model()
+        self.size = size_of(model.encoder)
+        place = model.pretrained_by, self.size, task.name
+        self.hyperparameters = changed(published(*place), config.settings)
+        self.searched = search_space(*place) if config.search else {}
+        self.fingerprint = fingerprint(config.preset)
+        self.compiled = None
+
+    @functools.cached_property
+    def train_features(self):
+        """The features of the training examples."""
+        train = self.splits["train"]
+        return self.new_model().features(train.examples, train.labels)
+
+    @functools.cached_property
+    def features(self):
+        """Split name -> features, of all splits but that for training."""
+        model = self.new_model()
+        return {
+            name: model.features(split.examples)
+            for name, split in self.splits.items()
+            if name != "train"
+        }
+
+    def banner(self):
+        """Returns what is to be done: examples, those left out, settings."""
+        lines = {self.task.name: f"{self.task.model.__name__} of {self.fingerprint}"}
+        for name, split in self.splits.items():
+            lines[name] = f"{len(split):,} examples"
+            if split.skipped:
+                lines[name] += f", left out: {describe_skipped(split.skipped)}"
+        settings = dataclasses.asdict(self.hyperparameters)
+        lines["settings"] = ", ".join(f"{k} {v}" for k, v in settings.items())
+        for name, values in self.searched.items():
+            lines[f"search {name}"] = ", ".join(map(str, values))
+        return "\n".join(f"{name + ':':12} {text}" for name, text in lines.items())
+
+    def new_model(self, dropout=0.1):
+        """Returns the task's model as it is before training."""
+        return self.task.model.from_preset(
+            self.config.preset,
+            load_weights=self.config.load_weights,
+            max_length=self.config.max_length,
+            dropout=dropout,
+            dtype=self.config.dtype,
+            **self.task.model_arguments,
+        )
+
+    def run(self):
+        """Runs all seeds of all settings that are not done yet.
+
+        Returns:
+            The results of the best settings: a list of dicts, one for each seed.
+        """
+        best = []
+        for point in itertools.product(*self.searched.values()):
+            changes = dict(zip(self.searched, point, strict=True))
+            folder = Path(self.config.output) / self.task.name / folder_name(changes)
+            settings = changed(self.hyperparameters, changes)
+            runs = [
+                self.result(settings, seed, folder) for seed in range(self.config.seeds)
+            ]
+            if not best or median(runs) > median(best):
+                best = runs
+        return best
+
+    def result(self, settings, seed, folder):
+        """Returns the result of a run, which is made if it is not there."""
+        path = folder / f"seed-{seed}.json"
+        asked = {
+            "preset": self.fingerprint,
+            "load_weights": self.config.load_weights,
+            "max_length": self.config.max_length,
+            "dtype": self.config.dtype,
+            "examples": {name: len(split) for name, split in self.splits.items()},
+            "task": self.task.model_arguments,
+            "seed": seed,
+            **dataclasses.asdict(settings),
+        }
+        asked = json.loads(json.dumps(asked))  # as it comes back from a file
+        if path.exists():
+            result = json.loads(path.read_text())
+            check_same(path, result["settings"], asked)
+            return result
+        for attempt in range(self.config.retries + 1):
+            # A retry's seed is none that another run has.
+            model, outputs, result = self.once(settings, seed + 100_000 * attempt)
+            if not result["failed"]:
+                break
+            print("This run failed: one prediction for all, or no finite loss.")
+        result = {"settings": asked, "attempts": attempt + 1, **result}
+        result["folder"] = str(folder)
+        self.save(path, model, outputs, result)
+        return result
+
+    def once(self, settings, seed):
+        """Trains and evaluates a model; returns it, its outputs and its result."""
+        model = self.compiled_model(settings, seed)
+        batches = model.batches(self.train_features, settings.batch_size, seed)
+        metric, curve, best, weights, seconds = self.task.main_metric, [], -1e9, None, 0
+        for epoch in range(1, settings.epochs + 1):
+            start = time.perf_counter()
+            loss = model.fit(batches, verbose=0, shuffle=False).history["loss"][0]
+            seconds += time.perf_counter() - start
+            if not math.isfinite(loss):
+                # Nothing can be read off such a model; it counts as not trained.
+                model = self.compiled_model(settings, seed)
+            outputs = model.outputs(self.features[self.dev])
+            score = self.metrics(model, self.dev, outputs)[metric]
+            curve.append({"epoch": epoch, "loss": loss, metric: score})
+            print(
+                f"{self.task.name}, seed {seed}, epoch {epoch} of {settings.epochs}: "
+                f"training loss {loss:.3f}, {metric} {score:.1f}",
+                flush=True,
+            )
+            if not math.isfinite(loss):
+                break
+            if settings.report == "best" and score > best:
+                best, weights = score, model.get_weights()
+        if weights is not None:
+            model.set_weights(weights)
+        outputs = {name: model.outputs(f) for name, f in self.features.items()}
+        predictions = self.predictions(model, self.dev, outputs[self.dev])
+        return (
+            model,
+            outputs,
+            {
+                "metric": metric,
+                "score": self.metrics(model, self.dev, outputs[self.dev])[metric],
+                "metrics": {
+                    name: self.metrics(model, name, outputs[name])
+                    for name in outputs
+                    if self.splits[name].labels is not None
+                },
+                "failed": not math.isfinite(loss) or self.task.degenerate(predictions),
+                "curve": curve,
+                "train_seconds": seconds,
+                "sequences_per_second": settings.epochs
+                * len(self.train_features)
+                / seconds,
+            },
+        )
+
+    def compiled_model(self, settings, seed):
+        """Returns a model to train.
+
+        It is one for all seeds, set back to the start: compiling takes longer than
+        training on a small task.
+        """
+        keras.utils.set_random_seed(seed)
+        model = self.new_model(settings.dropout)
+        steps_per_epoch = -(-len(self.train_features) // settings.batch_size)
+        optimizer = optimizer_of(settings, steps_per_epoch, model.encoder.num_layers)
+        model.compile(optimizer, jit_compile=xla_pays())
+        optimizer.build(model.trainable_variables)
+        if self.compiled is None or self.compiled[0] != settings:
+            self.compiled = settings, model
+        kept = self.compiled[1]
+        for variable, start in zip(
+            kept.variables + kept.optimizer.variables,
+            model.variables + optimizer.variables,
+            strict=True,
+        ):
+            variable.assign(start)
+        return kept
+
+    def predictions(self, model, name, outputs):
+        """Returns the predictions for the split `name`."""
+        return model.decode(self.splits[name].examples, self.features[name], outputs)
+
+    def metrics(self, model, name, outputs):
+        """Returns the metrics on the split `name`."""
+        predictions = self.predictions(model, name, outputs)
+        return self.task.metrics(predictions, self.splits[name])
+
+    def save(self, path, model, outputs, result):
+        """Writes what a run leaves; its JSON last, because that says it is done."""
+        path.parent.mkdir(parents=True, exist_ok=True)
+        others = [json.loads(p.read_text()) for p in path.parent.glob("seed-*.json")]
+        if all(result["score"] > other["score"] for other in others):
+            model.save_to_preset(path.parent / "preset")
+            self.write_predictions(model, outputs, path.parent / "predictions")
+        arrays = {
+            f"{name}/{key}": array
+            for name, rows in outputs.items()
+            for key, array in stacked(rows).items()
+        }
+        temporary = path.with_suffix(".partial.npz")
+        np.savez_compressed(temporary, **arrays)
+        temporary.replace(path.with_suffix(".npz"))
+        temporary = path.with_suffix(".partial")
+        temporary.write_text(json.dumps(result, indent=2) + "\n")
+        temporary.replace(path)
+
+    def guess(self):
+        """Returns the main metric, on the development set, of guessing."""
+        split = self.splits[self.dev]
+        return self.task.metrics(self.task.guesses(split), split)[self.task.main_metric]
+
+    def write_predictions(self, model, outputs, directory):
+        """Writes the predictions for every split in the task's own format."""
+        directory.mkdir(parents=True, exist_ok=True)
+        for name, rows in outputs.items():
+            self.task.write_predictions(
+                self.predictions(model, name, rows), name, directory
+            )
+
+
+def optimizer_of(settings, steps_per_epoch, num_layers):
+    """Returns the optimizer of a run with a model of `num_layers` layers."""
+    steps = steps_per_epoch * settings.epochs
+    warmup_steps = int(settings.warmup_fraction * steps)
+    return AdamW(
+        WarmupLinearDecay(settings.learning_rate, steps, warmup_steps),
+        weight_decay=settings.weight_decay,
+        beta_2=settings.beta_2,
+        bias_correction=settings.bias_correction,
+        rate_multipliers=rate_multipliers(
+            num_layers, settings.layer_decay, settings.layer_decay_rule
+        ),
+        global_clipnorm=settings.clip_norm or None,
+    )
+
+
+def changed(settings, changes):
+    """Returns `Hyperparameters` with some of them changed."""
+    known = {field.name: field.type for field in dataclasses.fields(settings)}
+    unknown = sorted(changes.keys() - known.keys())
+    if unknown:
+        raise ValueError(
+            f"--settings has no {', '.join(unknown)}; known are {', '.join(known)}."
+        )
+    typed = {
+        name: type(getattr(settings, name))(value) for name, value in changes.items()
+    }
+    return dataclasses.replace(settings, **typed)
+
+
+def folder_name(changes):
+    """Returns the folder of settings: what is changed in them."""
+    changes = [f"{name}={value:g}" for name, value in changes.items()]
+    return ",".join(changes) or "published"
+
+
+def fingerprint(preset):
+    """Returns what tells a preset from others: its name, and a hash of its files."""
+    digest = hashlib.sha256()
+    for path in sorted(Path(preset).rglob("*")):
+        if path.is_file():
+            digest.update(path.read_bytes())
+    return f"{os.path.basename(os.path.normpath(preset))} {digest.hexdigest()[:16]}"
+
+
+def check_same(path, was, asked):
+    """Raises a `ValueError` if a finished run had other settings."""
+    differences = [
+        f"{name}: was {was.get(name)!r}, asked {asked.get(name)!r}"
+        for name in sorted(was.keys() | asked.keys())
+        if was.get(name) != asked.get(name)
+    ]
+    if differences:
+        raise ValueError(
+            f"{path} is of a run with other settings:\n  "
+            + "\n  ".join(differences)
+            + "\nRepeat its settings, choose another --output, or delete it."
+        )
+
+
+def median(runs):
+    """Returns the median score of some runs."""
+    return statistics.median(result["score"] for result in runs)
+
+
+def stacked(rows):
+    """Returns the arrays of all rows as one array each, padded with zeros."""
+    arrays = {}
+    for key in rows[0]:
+        values = [np.asarray(row[key]) for row in rows]
+        shape = np.max([value.shape for value in values], axis=0, initial=0)
+        arrays[key] = np.zeros((len(values), *shape.astype(int)), values[0].dtype)
+        for i, value in enumerate(values):
+            arrays[key][(i, *map(slice, value.shape))] = value
+    return arrays
