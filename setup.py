@@ -56,6 +56,7 @@ setup(
             "hypothesis>=6.100",
             "keras-hub>=0.21",
             "pytest>=8.0",
+            "pytest-xdist>=3.6",
             "ruff>=0.9",
         ],
     },
