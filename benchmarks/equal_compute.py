@@ -3,10 +3,10 @@
     python -m keras_corrupt.data prepare --corpus CORPUS --output DATA --max_length 64
     python benchmarks/equal_compute.py DATA --output RESULTS
 
-Both have the same discriminator, examples, schedule and seed, and each as many steps
-as `--flops` pays for. The detectors meet generators of different strength, so they are
-also compared on the same noise: validation text with 15% of its tokens replaced by
-words drawn by their frequency.
+Both have the same discriminator, that of the preset `tiny`, the same examples,
+schedule and seed, and each as many steps as `--flops` pays for. The detectors meet
+generators of different strength, so they are also compared on the same noise:
+validation text with 15% of its tokens replaced by words drawn by their frequency.
 """
 
 import dataclasses
@@ -54,32 +54,19 @@ class Settings:
     """Precision."""
 
 
-def same_size():
-    """Gives both the discriminator of ELECTRA's tiny preset, under one name.
-
-    Two layers leave the plateau of the token frequencies soon; four, which TEAMS's
-    tiny preset has, need a longer run. So TEAMS's generator has two as well.
-    """
-    Electra.presets["same_size"] = Electra.presets["tiny"]
-    Teams.presets["same_size"] = {
-        **Teams.presets["tiny"],
-        "discriminator": Electra.presets["tiny"]["discriminator"],
-    }
-
-
 def run(name, settings):
     """Trains one system; returns the model, and FLOPs of a step."""
     cls = SYSTEMS[name]
     vocabulary_size = WordPieceTokenizer.load(settings.data).vocabulary_size
     model = cls.from_preset(
-        "same_size", discriminator={"vocabulary_size": vocabulary_size}
+        "tiny", discriminator={"vocabulary_size": vocabulary_size}
     )
     forward = model.forward_flops(settings.sequence_length)
     step_flops = training_flops(forward, settings.batch_size, 1)
     interval = round(settings.flops / step_flops / settings.intervals)
     config = PretrainConfig(
         model=cls.__name__,
-        preset="same_size",
+        preset="tiny",
         output=str(Path(settings.output) / name),
         data=settings.data,
         sequence_length=settings.sequence_length,
@@ -144,7 +131,6 @@ def draw(curves, path):
 
 
 def main(settings):
-    same_size()
     output = Path(settings.output)
     curves, results = {}, {}
     for name in SYSTEMS:

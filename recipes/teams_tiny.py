@@ -32,12 +32,12 @@ def config():
         },
         sequence_length=64,
         batch_size=32,
-        steps=2300,
+        steps=2700,
         learning_rate=2e-3,  # few layers stand, and a short run needs, a high rate
-        warmup_steps=230,
+        warmup_steps=270,
         beta_2=0.98,  # a short memory, because a short run changes fast
         bias_correction=True,
-        interval=230,
+        interval=270,
     )
 
 

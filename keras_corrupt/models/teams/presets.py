@@ -16,9 +16,9 @@ PRESETS = {
     for name, preset in _ELECTRA.items()
     if name != "tiny"
 }
-# Twice as deep as ELECTRA's, so that half of the generator's layers is one of them.
+# Not half of two layers, but both, so that half of the generator's is one of them.
 PRESETS["tiny"] = {
-    "discriminator": {**_ELECTRA["tiny"]["discriminator"], "num_layers": 4},
+    "discriminator": _ELECTRA["tiny"]["discriminator"],
     "generator_layers": 2,
     "mask_rate": 0.15,
 }
