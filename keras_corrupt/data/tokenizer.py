@@ -332,6 +332,11 @@ class WordPieceTokenizer:
         return packed
 
     @property
+    def engine(self):
+        """The `tokenizers.Tokenizer` that does the work."""
+        return self._engine
+
+    @property
     def flags(self) -> dict[str, bool]:
         """The three normalisation flags by name."""
         return {flag: getattr(self, flag) for flag in _FLAGS}

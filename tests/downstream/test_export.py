@@ -58,7 +58,7 @@ def strings(values):
 
 
 def words_of(tokenizer, text):
-    engine = tokenizer._engine
+    engine = tokenizer.engine
     normalized = engine.normalizer.normalize_str(text)
     return [word for word, _ in engine.pre_tokenizer.pre_tokenize_str(normalized)]
 
@@ -67,7 +67,9 @@ def words_of(tokenizer, text):
 class TestTokenizer:
     @pytest.mark.parametrize("lowercase", [True, False])
     @pytest.mark.parametrize("strip_accents", [True, False])
-    def test_words_and_ids(self, tokenizer, lowercase, strip_accents):
+    def test_words_ids_and_offsets(self, tokenizer, lowercase, strip_accents):
+        import tensorflow as tf
+
         from keras_corrupt.downstream.graph_tokenizer import GraphTokenizer
 
         tokenizer = WordPieceTokenizer(tokenizer.vocabulary, lowercase, strip_accents)
@@ -92,11 +94,18 @@ class TestTokenizer:
             samples.append("".join(map(chr, codes)))
         samples += AWKWARD
         graph_tokenizer = GraphTokenizer(tokenizer)
-        words = graph_tokenizer.words(strings(samples)).to_list()
+        characters = tf.strings.unicode_decode(strings(samples), "UTF-8")
+        words = graph_tokenizer.words(characters)[0].to_list()
         for sample, found in zip(samples, words, strict=True):
             assert [w.decode() for w in found] == words_of(tokenizer, sample)
-        ids = graph_tokenizer(strings(samples)).to_list()
-        assert ids == tokenizer.encode_batch(samples)
+        found = graph_tokenizer.encode_with_offsets(strings(samples))
+        found = zip(*(part.to_list() for part in found), strict=True)
+        expected = tokenizer.encode_with_offsets(samples)
+        for sample, (ids, *places), row in zip(samples, found, expected, strict=True):
+            assert ids == row[0].tolist()
+            sizes = [len(character.encode()) for character in sample]
+            in_bytes = np.cumsum([0, *sizes])[row[1].T]
+            np.testing.assert_array_equal(places, in_bytes, repr(sample))
 
 
 @pytest.mark.tensorflow_only
