@@ -178,12 +178,16 @@ def test_bert_head_is_its_formula(hidden):
         np.testing.assert_allclose(
             outputs["null_score"][row], logits[row, 0].sum(), atol=1e-5
         )
-    # No answer at all against the best answer of all windows.
-    assert head.null_odds([3.0, 1.5, 2.0], best_score=4.0) == -2.5
 
 
-def test_xlnet_null_odds_are_those_of_the_likeliest_window():
-    assert make_head(XLNetSpanHead).null_odds([3.0, 1.5, 2.0], best_score=4.0) == 1.5
+def test_null_odds_are_those_of_the_likeliest_window(tokenizer):
+    windows = [window(0, 6), window(3, 5), window(6, 2)]
+    beams = zip([4.0, 1.0, 2.0], [3.0, 1.5, 2.0], strict=True)
+    outputs = [output({(2, 2): score}, null_score) for score, null_score in beams]
+    for head_type, odds in (("xlnet", 1.5), ("bert", 1.5 - 4.0)):
+        model = make(tokenizer, answerability=True, head_type=head_type)
+        answer = model.decode([("q", "ab cd ef gh ij kl mn op")], windows, outputs)[0]
+        assert (answer.text, answer.null_odds) == ("ab", odds)
 
 
 # === Features ===
