@@ -58,9 +58,7 @@ def run(name, settings):
     """Trains one system; returns the model, and FLOPs of a step."""
     cls = SYSTEMS[name]
     vocabulary_size = WordPieceTokenizer.load(settings.data).vocabulary_size
-    model = cls.from_preset(
-        "tiny", discriminator={"vocabulary_size": vocabulary_size}
-    )
+    model = cls.from_preset("tiny", discriminator={"vocabulary_size": vocabulary_size})
     forward = model.forward_flops(settings.sequence_length)
     step_flops = training_flops(forward, settings.batch_size, 1)
     interval = round(settings.flops / step_flops / settings.intervals)

@@ -247,9 +247,10 @@ class WordPieceTokenizer:
             offsets = np.array(encoding.offsets, "int32").reshape(-1, 2)
             if not text.isascii():
                 marks = [unicodedata.category(character) == "Mn" for character in text]
-                for row, limit in enumerate([*offsets[1:, 0], len(text)]):
-                    while offsets[row, 1] < limit and marks[offsets[row, 1]]:
-                        offsets[row, 1] += 1
+                limits = [*offsets[1:, 0], len(text)]  # one too many without tokens
+                for token, limit in zip(offsets, limits, strict=False):
+                    while token[1] < limit and marks[token[1]]:
+                        token[1] += 1
             yield np.array(encoding.ids, "int32"), offsets
 
     def tokens(self, ids: Iterable[int]) -> list[str]:
@@ -330,6 +331,11 @@ class WordPieceTokenizer:
             packed["segment_ids"][row, : len(token_ids)] = segment_ids
             packed["padding_mask"][row, : len(token_ids)] = 1
         return packed
+
+    @property
+    def engine(self):
+        """The `tokenizers.Tokenizer` that does the work."""
+        return self._engine
 
     @property
     def flags(self) -> dict[str, bool]:

@@ -1,4 +1,4 @@
-"""Fine-tuned models as TensorFlow SavedModels: raw strings in, labels out."""
+"""Fine-tuned models as TensorFlow SavedModels: raw strings in, predictions out."""
 
 import os
 import shutil
@@ -7,7 +7,9 @@ from pathlib import Path
 import keras
 import tensorflow as tf
 
-from keras_corrupt.downstream.graph_tokenizer import GraphTokenizer
+from keras_corrupt.downstream.export_spans import extractor_signatures
+from keras_corrupt.downstream.graph_tokenizer import GraphTokenizer, pack
+from keras_corrupt.downstream.span_extractor import SpanExtractor
 from keras_corrupt.downstream.text_classifier import TextClassifier
 from keras_corrupt.downstream.token_tagger import TokenTagger
 
@@ -26,6 +28,13 @@ def export_saved_model(model, directory):
     - `TokenTagger`: `serving_default` takes `sentence`, strings `[batch]`, each with
       a space between words, as `str.split(" ")` splits it. It returns `tags`, strings
       `[batch, most words]` filled up with `""`, and `lengths`, int32 `[batch]`.
+    - `SpanExtractor`: `serving_default` takes `question` and `context`, strings
+      `[batch]`, and reads all windows of a batch at once. It returns `answer`,
+      strings `[batch]`, a part of each context, or `""` where no answer is likelier
+      than one; `score`, float32 `[batch]`, that of the best span; and
+      `null_probability`, float32 `[batch]`, 0 without answerability. A context
+      without any text, which the model itself refuses, has the answer `""` and a
+      score below -1e8.
 
     Args:
         model: A fine-tuned model, on the TensorFlow backend.
@@ -132,6 +141,7 @@ def tagger_signatures(model, tokenize):
 SIGNATURES = {
     TextClassifier: classifier_signatures,
     TokenTagger: tagger_signatures,
+    SpanExtractor: extractor_signatures,
 }
 
 
@@ -148,35 +158,6 @@ def cut(parts, length):
         return [_keep(parts[0], tf.minimum(first, room))]
     kept = tf.minimum(first, tf.maximum(room - second, room - room // 2))
     return [_keep(parts[0], kept), _keep(parts[1], tf.minimum(second, room - kept))]
-
-
-def pack(parts, tokenizer):
-    """Joins parts of sequences to `[CLS] first [SEP] second [SEP]`.
-
-    Args:
-        parts: Ragged int32 `[batch, tokens]`, one or two.
-        tokenizer: The `WordPieceTokenizer`, for the special tokens' ids.
-
-    Returns:
-        The encoder's inputs, padded to the longest.
-    """
-
-    def column(token_id):
-        return tf.fill([parts[0].nrows(), 1], token_id)
-
-    joined = [column(tokenizer.cls_id)]
-    for part in parts:
-        joined += [part, column(tokenizer.sep_id)]
-    token_ids = tf.concat(joined, axis=1)
-    first = parts[0].row_lengths()[:, None] + 2
-    count = token_ids.row_lengths()[:, None]
-    token_ids = token_ids.to_tensor(tokenizer.pad_id)
-    position = tf.range(tf.shape(token_ids, tf.int64)[1])
-    return {
-        "token_ids": token_ids,
-        "segment_ids": tf.cast((position >= first) & (position < count), tf.int32),
-        "padding_mask": tf.cast(position < count, tf.int32),
-    }
 
 
 def windows(lengths, room):

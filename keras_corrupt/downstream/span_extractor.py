@@ -268,8 +268,8 @@ class SpanExtractor(DownstreamModel):
         candidates = tuple(texts.values())
         null_odds = None
         if self.answerability:
-            null_scores = [output["null_score"] for output in outputs]
-            null_odds = self.head.null_odds(null_scores, candidates[0][2])
+            null_score = np.min([output["null_score"] for output in outputs])
+            null_odds = float(self.head.null_odds(null_score, candidates[0][2]))
         return Answer(*candidates[0], null_odds, candidates)
 
     def answer(self, questions, contexts, threshold=0.5, batch_size=64):

@@ -1,7 +1,6 @@
 """Heads that choose a span of tokens: XLNet's, its end given its start, and BERT's."""
 
 import keras
-import numpy as np
 from keras import ops
 
 from keras_corrupt.encoders.embeddings import initializer
@@ -72,11 +71,12 @@ class SpanHead(keras.Model):
         """
         raise NotImplementedError
 
-    def null_odds(self, null_scores, best_score):
+    def null_odds(self, null_score, best_score):
         """Returns how much likelier than the best span no answer is, as a log-odds.
 
         Args:
-            null_scores: `null_score` of each window of a context.
+            null_score: The least `null_score` of a context's windows: it has an
+                answer where one of its windows has.
             best_score: The score of the best span in any of them.
         """
         raise NotImplementedError
@@ -186,9 +186,8 @@ class XLNetSpanHead(SpanHead):
             outputs["null_score"] = self.null(inner)[:, 0]
         return outputs
 
-    def null_odds(self, null_scores, best_score):
-        # A context has an answer where one of its windows has.
-        return float(np.min(null_scores))
+    def null_odds(self, null_score, best_score):
+        return null_score
 
 
 class BertSpanHead(SpanHead):
@@ -224,8 +223,8 @@ class BertSpanHead(SpanHead):
             outputs["null_score"] = start_logits[:, 0] + end_logits[:, 0]
         return outputs
 
-    def null_odds(self, null_scores, best_score):
-        return float(np.min(null_scores) - best_score)
+    def null_odds(self, null_score, best_score):
+        return null_score - best_score
 
 
 def positions(selectable):

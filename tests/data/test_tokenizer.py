@@ -220,6 +220,7 @@ def test_unusable_vocabularies(tmp_path):
         ({}, "語言", ["語", "言"]),
         ({"language_neutral": True}, "ﬀ 語言", ["ﬀ", "語言"]),
         ({}, " \t", []),
+        ({}, "\u0301", []),
     ],
 )
 def test_offsets(flags, text, spans):

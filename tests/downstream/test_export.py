@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 from keras_corrupt.data.tokenizer import SPECIAL_TOKENS, WordPieceTokenizer
-from keras_corrupt.downstream import TextClassifier, TokenTagger
+from keras_corrupt.downstream import SpanExtractor, TextClassifier, TokenTagger
 from keras_corrupt.downstream.export import export_saved_model
 from tests.downstream.conftest import ENCODER, scrambled
 
@@ -24,6 +24,15 @@ AWKWARD = [
     "\U0001f600 \U0001f3f4\U000e0067\U000e0062 \ue000 \U000f0000x \U00050000",
     "the quick cat " * 30,
 ]
+#: The same, and more than one window holds.
+CONTEXTS = [
+    *(text for text in AWKWARD if text.strip()),
+    "The  Cat\u0301 sat.\u0301  Dogs, \u4e2d\u6587 and\x07 caf\u00e9s\u0308 " * 4,
+    "cat",
+    "ne\u0301e\u0301",
+    "the quickly [dog] sat; \U0001f600 the cat's \u4e2d\u6587 \u00c9t\u00e9 " * 5,
+]
+QUESTIONS = ["the cat?", "", "Qui a vu le chat noir dans la rue hier soir ?", "\x07"]
 LETTERS = [chr(c) for c in range(97, 123)]
 
 
@@ -58,7 +67,7 @@ def strings(values):
 
 
 def words_of(tokenizer, text):
-    engine = tokenizer._engine
+    engine = tokenizer.engine
     normalized = engine.normalizer.normalize_str(text)
     return [word for word, _ in engine.pre_tokenizer.pre_tokenize_str(normalized)]
 
@@ -67,7 +76,9 @@ def words_of(tokenizer, text):
 class TestTokenizer:
     @pytest.mark.parametrize("lowercase", [True, False])
     @pytest.mark.parametrize("strip_accents", [True, False])
-    def test_words_and_ids(self, tokenizer, lowercase, strip_accents):
+    def test_words_ids_and_offsets(self, tokenizer, lowercase, strip_accents):
+        import tensorflow as tf
+
         from keras_corrupt.downstream.graph_tokenizer import GraphTokenizer
 
         tokenizer = WordPieceTokenizer(tokenizer.vocabulary, lowercase, strip_accents)
@@ -92,11 +103,18 @@ class TestTokenizer:
             samples.append("".join(map(chr, codes)))
         samples += AWKWARD
         graph_tokenizer = GraphTokenizer(tokenizer)
-        words = graph_tokenizer.words(strings(samples)).to_list()
+        characters = tf.strings.unicode_decode(strings(samples), "UTF-8")
+        words = graph_tokenizer.words(characters)[0].to_list()
         for sample, found in zip(samples, words, strict=True):
             assert [w.decode() for w in found] == words_of(tokenizer, sample)
-        ids = graph_tokenizer(strings(samples)).to_list()
-        assert ids == tokenizer.encode_batch(samples)
+        found = graph_tokenizer.encode_with_offsets(strings(samples))
+        found = zip(*(part.to_list() for part in found), strict=True)
+        expected = tokenizer.encode_with_offsets(samples)
+        for sample, (ids, *places), row in zip(samples, found, expected, strict=True):
+            assert ids == row[0].tolist()
+            sizes = [len(character.encode()) for character in sample]
+            in_bytes = np.cumsum([0, *sizes])[row[1].T]
+            np.testing.assert_array_equal(places, in_bytes, repr(sample))
 
 
 @pytest.mark.tensorflow_only
@@ -159,6 +177,58 @@ class TestTagger:
         rows = [texts(row) for row in found["tags"]]
         assert [r[:n] for r, n in zip(rows, lengths, strict=True)] == expected
         assert {t for r, n in zip(rows, lengths, strict=True) for t in r[n:]} == {""}
+
+
+@pytest.mark.tensorflow_only
+class TestExtractor:
+    @pytest.mark.parametrize(
+        ("head_type", "answerability"), [("xlnet", False), ("bert", True)]
+    )
+    def test_answers(self, tmp_path, encoder, tokenizer, head_type, answerability):
+        import tensorflow as tf
+
+        model = SpanExtractor(
+            encoder,
+            tokenizer,
+            head_type=head_type,
+            answerability=answerability,
+            stride=4,
+            max_question_length=12,
+            max_answer_length=7,
+            beam_size=3,
+        )
+        model = scrambled(model)
+        model.compile(jit_compile=False)  # which takes long
+        examples = [(q, context) for context in CONTEXTS for q in QUESTIONS]
+        expected = model.predictions(examples)
+        answers = [answer.final_text() for answer in expected]
+        assert len(set(answers)) > 20  # they do differ
+        if answerability:
+            assert 5 < answers.count("") < 30
+
+        serve = load(model, tmp_path / "saved")["serving_default"]
+        questions, contexts = zip(*examples, strict=True)
+        found = serve(question=strings(questions), context=strings(contexts))
+        assert texts(found["answer"]) == answers
+        for name in ("score", "null_probability"):
+            values = [getattr(answer, name) for answer in expected]
+            np.testing.assert_allclose(found[name], values, atol=1e-4)
+
+        # No text, beside some; and bytes that are no UTF-8.
+        contexts = [b"", b"the cat", b" \x07\xcc\x81", b"\xff dog\xe4\xb8sat \xf0"]
+        readable = model.predictions(
+            [("the cat?", contexts[i].decode(errors="replace")) for i in (1, 3)]
+        )
+        found = serve(question=strings(["the cat?"] * 4), context=strings(contexts))
+        answers = [a.decode(errors="replace") for a in found["answer"].numpy()]
+        assert answers == ["", readable[0].final_text(), "", readable[1].final_text()]
+        assert (found["score"].numpy()[[0, 2]] < -1e8).all()
+        np.testing.assert_allclose(
+            found["score"].numpy()[[1, 3]], [a.score for a in readable], atol=1e-4
+        )
+
+        with pytest.raises(tf.errors.InvalidArgumentError, match="needs its context"):
+            serve(question=strings(["the cat?"]), context=strings(contexts))
 
 
 @pytest.mark.tensorflow_only

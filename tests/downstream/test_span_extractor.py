@@ -208,6 +208,16 @@ def test_decode_keeps_the_text_as_it_is_written(tokenizer):
     assert answer.candidates == (("Ab", 0, 3.0), ("CD, ef", 3, 2.0), ("ef", 7, 1.0))
 
 
+def test_null_odds_are_those_of_the_likeliest_window(tokenizer):
+    windows = [window(0, 6), window(3, 5), window(6, 2)]
+    beams = zip([4.0, 1.0, 2.0], [3.0, 1.5, 2.0], strict=True)
+    outputs = [output({(2, 2): score}, null_score) for score, null_score in beams]
+    for head_type, odds in (("xlnet", 1.5), ("bert", 1.5 - 4.0)):
+        model = make(tokenizer, answerability=True, head_type=head_type)
+        answer = model.decode([("q", "ab cd ef gh ij kl mn op")], windows, outputs)[0]
+        assert (answer.text, answer.null_odds) == ("ab", odds)
+
+
 def test_null_threshold():
     odds = np.log(0.3 / 0.7)
     answer = Answer("cat", 0, 1.0, odds)

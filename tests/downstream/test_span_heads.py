@@ -158,9 +158,3 @@ def test_bert_head_is_its_formula(hidden):
         np.testing.assert_allclose(
             outputs["null_score"][row], logits[row, 0].sum(), atol=1e-5
         )
-    # No answer at all against the best answer of all windows.
-    assert head.null_odds([3.0, 1.5, 2.0], best_score=4.0) == -2.5
-
-
-def test_xlnet_null_odds_are_those_of_the_likeliest_window():
-    assert make_head(XLNetSpanHead).null_odds([3.0, 1.5, 2.0], best_score=4.0) == 1.5
