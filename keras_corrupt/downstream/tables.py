@@ -283,7 +283,8 @@ class TableTask(TextTask):
         regression: Whether labels are scores.
         score_range: The least and the greatest score; `None` for those in `train`.
         dev_fraction: The share of `train` to hold out where there is no `dev`.
-        name: The task's name; `None` for that of the folder of `train`.
+        name: The task's name; `None` for that of the file `train`, or, where that is
+            no more than "train", of its folder.
 
     Raises:
         FileNotFoundError: A file is not there.
@@ -327,12 +328,23 @@ class TableTask(TextTask):
                 columns = dataclasses.replace(columns, label=None)
             splits["test"] = read_table(test, columns, read_label)
         super().__init__(
-            name or Path(train).resolve().parent.name,
+            name or task_name(train),
             splits,
             labels,
             score_range,
             ("spearman", "pearson") if regression else ("accuracy", "macro_f1"),
         )
+
+
+def task_name(path):
+    """Returns what to call the task of a file.
+
+    >>> task_name("data/reviews.csv.gz"), task_name("ag_news/train.tsv")
+    ('reviews', 'ag_news')
+    """
+    path = Path(path).resolve()
+    stem = path.name.split(".")[0]
+    return path.parent.name if stem == "train" else stem
 
 
 def hold_out(split, fraction):
