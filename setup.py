@@ -44,6 +44,7 @@ setup(
     ],
     extras_require={
         "beam": BEAM,
+        "benchmark": [*SQUAD, "keras-hub>=0.21", "psutil>=6", "transformers>=4.56"],
         "export": EXPORT,
         "jax": JAX,
         "squad": SQUAD,

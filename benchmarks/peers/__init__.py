@@ -1,0 +1,63 @@
+"""One joint pretraining step, in each library.
+
+Each module has `make_step(system, batch_size, length, dtype)`, which returns a function
+that runs one step on a batch of random tokens. The work is ELECTRA-Small's (Clark's
+thesis, table 5.1) or TEAMS-Small's (Shen et al., 2021, table 5): dropout 0.1, AdamW,
+gradients clipped to norm 1.
+"""
+
+import threading
+
+import numpy as np
+
+VOCABULARY = 30522
+MASKED = 20  # of 128 tokens
+MASK_ID = 103
+
+
+def random_batch(batch_size, length):
+    """Returns token ids without special ones but at the ends."""
+    ids = np.random.default_rng(0).integers(1000, VOCABULARY, (batch_size, length))
+    ids[:, 0], ids[:, -1] = 101, 102
+    return ids.astype("int32")
+
+
+def random_positions(batch_size, length):
+    """Returns `MASKED` (for length 128) different positions of each sequence."""
+    count = -(-length * 15 // 100)
+    rng = np.random.default_rng(1)
+    order = rng.random((batch_size, length - 2)).argsort(axis=1) + 1
+    return np.sort(order[:, :count]).astype("int32")
+
+
+def steps_of_fit(model, batches):
+    """Returns a function that lets a `fit` that never ends make one more step."""
+    import keras
+
+    go, done = threading.Semaphore(0), threading.Semaphore(0)
+
+    class Turns(keras.callbacks.Callback):
+        def on_train_batch_begin(self, batch, logs=None):
+            go.acquire()
+
+        def on_train_batch_end(self, batch, logs=None):
+            done.release()
+
+    fit = threading.Thread(
+        target=model.fit,
+        args=(batches,),
+        kwargs={
+            "steps_per_epoch": 10**9,
+            "callbacks": [Turns()],
+            "verbose": 0,
+            "shuffle": False,
+        },
+        daemon=True,
+    )
+    fit.start()
+
+    def step():
+        go.release()
+        done.acquire()
+
+    return step

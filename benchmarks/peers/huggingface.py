@@ -1,0 +1,73 @@
+"""PyTorch with Hugging Face's ELECTRA classes, joined by hand.
+
+The vocabulary's logits are computed at masked positions only, which the classes don't
+do by themselves; embeddings are tied; bfloat16 is autocast.
+"""
+
+import torch
+from torch.nn import functional
+from transformers import ElectraConfig, ElectraForMaskedLM, ElectraForPreTraining
+
+from benchmarks.peers import MASK_ID, VOCABULARY, random_batch, random_positions
+
+
+def make_step(system, batch_size, length, dtype):
+    if system != "electra":
+        raise ValueError("Hugging Face has no TEAMS.")
+    torch.manual_seed(0)
+    sizes = {"vocab_size": VOCABULARY, "embedding_size": 128, "num_hidden_layers": 12}
+    discriminator = ElectraForPreTraining(
+        ElectraConfig(
+            hidden_size=256, intermediate_size=1024, num_attention_heads=4, **sizes
+        )
+    )
+    generator = ElectraForMaskedLM(
+        ElectraConfig(
+            hidden_size=64, intermediate_size=256, num_attention_heads=1, **sizes
+        )
+    )
+    shared, own = discriminator.electra.embeddings, generator.electra.embeddings
+    own.word_embeddings = shared.word_embeddings
+    own.position_embeddings = shared.position_embeddings
+    generator.generator_lm_head.weight = shared.word_embeddings.weight
+    parameters = list(
+        {
+            id(parameter): parameter
+            for network in (discriminator, generator)
+            for parameter in network.parameters()
+        }.values()
+    )
+    optimizer = torch.optim.AdamW(
+        parameters, lr=5e-4, eps=1e-6, weight_decay=0.01, fused=True
+    )
+    ids = torch.tensor(random_batch(batch_size, length)).long()
+    positions = torch.tensor(random_positions(batch_size, length)).long()
+    mask = torch.ones_like(ids)
+    wide = positions[..., None].expand(-1, -1, 64)
+
+    def losses():
+        masked = ids.scatter(1, positions, MASK_ID)
+        hidden = generator.electra(masked, attention_mask=mask).last_hidden_state
+        head = generator.generator_predictions(hidden.gather(1, wide))
+        logits = generator.generator_lm_head(head).flatten(0, 1).float()
+        targets = ids.gather(1, positions).flatten()
+        mlm = functional.cross_entropy(logits, targets)
+        with torch.no_grad():
+            sampled = torch.multinomial(logits.softmax(-1), 1).view_as(positions)
+            corrupted = ids.scatter(1, positions, sampled)
+        found = discriminator(corrupted, attention_mask=mask).logits.float()
+        rtd = functional.binary_cross_entropy_with_logits(
+            found, (corrupted != ids).float()
+        )
+        return mlm + 50 * rtd
+
+    def step():
+        optimizer.zero_grad()
+        with torch.autocast("cpu", torch.bfloat16, enabled=dtype == "bfloat16"):
+            loss = losses()
+        loss.backward()
+        torch.nn.utils.clip_grad_norm_(parameters, 1.0)
+        optimizer.step()
+        return loss.item()
+
+    return step

@@ -1,0 +1,235 @@
+"""A pretraining step of each library, on this machine, in turn.
+
+    pip install -e '.[benchmark]' && pip install torch
+    python -m benchmarks.training_speed --output RESULTS
+
+Each library runs in a process of its own and waits while another one has its turn. A
+step counts if the rest of the machine took no more than a tenth of one core meanwhile.
+Prints and writes the medians, their ratio to the fastest peer's, GFLOP/s, the fraction
+of what matrix products alone reach here, the peak memory and the first step's time.
+"""
+
+import dataclasses
+import importlib
+import json
+import os
+import platform
+import statistics
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import psutil
+import tyro
+
+ROOT = Path(__file__).parents[1]
+CONTESTANTS = {
+    "electra": {
+        "ours, bfloat16": ("ours", "bfloat16"),
+        "ours, float32": ("ours", "float32"),
+        "Hugging Face on PyTorch, bfloat16": ("huggingface", "bfloat16"),
+        "Hugging Face on PyTorch, float32": ("huggingface", "float32"),
+        "KerasHub, bfloat16": ("keras_hub", "bfloat16"),
+        "Model Garden, float32": ("model_garden", "float32"),
+    },
+    "teams": {
+        "ours, bfloat16": ("ours", "bfloat16"),
+        "ours, float32": ("ours", "float32"),
+        "Model Garden, float32": ("model_garden", "float32"),
+    },
+}
+
+
+@dataclasses.dataclass
+class Settings:
+    """What to measure."""
+
+    output: str
+    """Directory for the table."""
+    system: str = "electra"
+    """`electra` or `teams`."""
+    batch_size: int = 32
+    """Sequences in a step."""
+    length: int = 128
+    """Tokens in a sequence."""
+    rounds: int = 7
+    """Steps of each that count, if undisturbed."""
+    only: tuple[str, ...] = ()
+    """Contestants whose names begin so; all if not given."""
+    python: dict[str, str] = dataclasses.field(default_factory=dict)
+    """Interpreters of peers: `--python huggingface venv/bin/python`."""
+
+
+# === In each contestant's process ===
+
+
+def work(peer, system, batch_size, length, dtype):
+    """Runs a step for each line of input; answers with its seconds and disturbance."""
+    # Libraries print what they like; the answers have a channel of their own.
+    answers = os.fdopen(os.dup(1), "w", buffering=1)
+    os.dup2(2, 1)
+    process = psutil.Process()
+    module = importlib.import_module(f"benchmarks.peers.{peer}")
+    step = module.make_step(system, int(batch_size), int(length), dtype)
+    for _ in sys.stdin:
+        others = -_others(process)
+        start = time.perf_counter()
+        step()
+        seconds = time.perf_counter() - start
+        others += _others(process)
+        memory = process.memory_info()
+        peak = max(getattr(memory, "peak_wset", 0), _peak_bytes())
+        print(json.dumps([seconds, others / seconds, peak]), file=answers)
+
+
+def _others(process):
+    """Returns the seconds that cores have been busy for anything but this process."""
+    machine = psutil.cpu_times()
+    busy = machine.user + machine.system + machine.nice
+    own = process.cpu_times()
+    return busy - own.user - own.system
+
+
+def _peak_bytes():
+    import resource
+
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return peak * (1 if sys.platform == "darwin" else 1024)
+
+
+# === Outside ===
+
+
+class Contestant:
+    """A library's process."""
+
+    def __init__(self, name, settings):
+        peer, dtype = CONTESTANTS[settings.system][name]
+        size = str(settings.batch_size), str(settings.length)
+        self.process = subprocess.Popen(
+            [
+                settings.python.get(peer, sys.executable),
+                *("-m", "benchmarks.training_speed", "work"),
+                *(peer, settings.system, *size, dtype),
+            ],
+            cwd=ROOT,
+            env=os.environ | {"PYTHONPATH": str(ROOT), "TF_CPP_MIN_LOG_LEVEL": "3"},
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE if not os.environ.get("VERBOSE") else None,
+            text=True,
+        )
+        self.name = name
+        self.seconds, self.disturbed, self.peak = [], 0, 0
+        self.first = self.step()
+        self.step()  # some libraries compile twice
+
+    def step(self):
+        try:
+            self.process.stdin.write("step\n")
+            self.process.stdin.flush()
+            line = self.process.stdout.readline()
+        except BrokenPipeError:
+            line = ""
+        if not line:
+            error = self.process.communicate()[1] or "see above"
+            raise RuntimeError(f"{self.name}: {error.strip().splitlines()[-1]}")
+        seconds, others, self.peak = json.loads(line)
+        if others > 0.1:
+            self.disturbed += 1
+            return None
+        return seconds
+
+    def close(self):
+        self.process.kill()
+        self.process.wait()
+
+
+def matmul_gflops(dtype):
+    """Returns what a large matrix product reaches here, in GFLOP/s."""
+    import tensorflow as tf
+
+    n = 4096
+    x = tf.cast(tf.random.normal((n, n)), dtype)
+    times = []
+    for _ in range(6):
+        start = time.perf_counter()
+        tf.reduce_sum(tf.cast(tf.matmul(x, x)[0], "float32")).numpy()
+        times.append(time.perf_counter() - start)
+    return 2 * n**3 / min(times) / 1e9
+
+
+def step_gflop(settings):
+    import keras_corrupt
+    from benchmarks.peers.ours import SYSTEMS
+    from keras_corrupt.evaluation.flops import training_flops
+
+    model = getattr(keras_corrupt.models, SYSTEMS[settings.system]).from_preset("small")
+    forward = model.forward_flops(settings.length)
+    return training_flops(forward, settings.batch_size, 1) / 1e9
+
+
+def main(settings):
+    names = [
+        name
+        for name in CONTESTANTS[settings.system]
+        if not settings.only or name.startswith(settings.only)
+    ]
+    contestants, failures = [], {}
+    for name in names:
+        print(f"Starting {name} ...", flush=True)
+        try:
+            contestants.append(Contestant(name, settings))
+        except RuntimeError as error:
+            failures[name] = str(error)
+    for _ in range(4 * settings.rounds):
+        waiting = [c for c in contestants if len(c.seconds) < settings.rounds]
+        for contestant in waiting:
+            seconds = contestant.step()
+            if seconds is not None:
+                contestant.seconds.append(seconds)
+    for contestant in contestants:
+        contestant.close()
+    write(settings, [c for c in contestants if c.seconds], failures)
+
+
+def write(settings, contestants, failures):
+    gflop = step_gflop(settings)
+    ceiling = {dtype: matmul_gflops(dtype) for dtype in ("bfloat16", "float32")}
+    alone = ", ".join(f"{v:,.0f} GFLOP/s in {k}" for k, v in ceiling.items())
+    medians = {c.name: statistics.median(c.seconds) for c in contestants}
+    peers = [s for name, s in medians.items() if not name.startswith("ours")]
+    lines = [
+        f"# {settings.system}, small, batch {settings.batch_size}, length "
+        f"{settings.length}\n",
+        f"{platform.processor() or platform.machine()}, {os.cpu_count()} cores; "
+        f"{gflop:,.0f} GFLOP a step; matrix products alone: {alone}\n",
+        "| | ms | to the fastest peer | GFLOP/s | of the ceiling | peak memory | "
+        "first step | steps |",
+        "|---|---:|---:|---:|---:|---:|---:|---:|",
+    ]
+    for c in sorted(contestants, key=lambda c: medians[c.name]):
+        seconds, dtype = medians[c.name], CONTESTANTS[settings.system][c.name][1]
+        ratio = f"{seconds / min(peers):.2f}" if peers else ""
+        first = f"{c.first:.0f} s" if c.first else "disturbed"
+        speed = gflop / seconds
+        lines.append(
+            f"| {c.name} | {1000 * seconds:,.0f} | {ratio} | {speed:,.0f} | "
+            f"{speed / ceiling[dtype]:.0%} | {c.peak / 1e9:.1f} GB | {first} | "
+            f"{len(c.seconds)} ({c.disturbed} disturbed) |"
+        )
+    lines += [f"\n{name}: {error}" for name, error in failures.items()]
+    text = "\n".join(lines) + "\n"
+    output = Path(settings.output)
+    output.mkdir(parents=True, exist_ok=True)
+    name = f"{settings.system}_batch_{settings.batch_size}.md"
+    (output / name).write_text(text)
+    print(text)
+
+
+if __name__ == "__main__":
+    if sys.argv[1:2] == ["work"]:
+        work(*sys.argv[2:])
+    else:
+        main(tyro.cli(Settings, description=__doc__))
