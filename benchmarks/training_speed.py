@@ -14,9 +14,11 @@ import importlib
 import json
 import os
 import platform
+import resource
 import statistics
 import subprocess
 import sys
+import tempfile
 import time
 from pathlib import Path
 
@@ -78,9 +80,7 @@ def work(peer, system, batch_size, length, dtype):
         step()
         seconds = time.perf_counter() - start
         others += _others(process)
-        memory = process.memory_info()
-        peak = max(getattr(memory, "peak_wset", 0), _peak_bytes())
-        print(json.dumps([seconds, others / seconds, peak]), file=answers)
+        print(json.dumps([seconds, others / seconds, _peak_bytes()]), file=answers)
 
 
 def _others(process):
@@ -92,8 +92,6 @@ def _others(process):
 
 
 def _peak_bytes():
-    import resource
-
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     return peak * (1 if sys.platform == "darwin" else 1024)
 
@@ -107,6 +105,8 @@ class Contestant:
     def __init__(self, name, settings):
         peer, dtype = CONTESTANTS[settings.system][name]
         size = str(settings.batch_size), str(settings.length)
+        # A file, since a full pipe would stop the process.
+        self.messages = tempfile.TemporaryFile("w+")
         self.process = subprocess.Popen(
             [
                 settings.python.get(peer, sys.executable),
@@ -117,7 +117,7 @@ class Contestant:
             env=os.environ | {"PYTHONPATH": str(ROOT), "TF_CPP_MIN_LOG_LEVEL": "3"},
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE if not os.environ.get("VERBOSE") else None,
+            stderr=self.messages,
             text=True,
         )
         self.name = name
@@ -133,8 +133,8 @@ class Contestant:
         except BrokenPipeError:
             line = ""
         if not line:
-            error = self.process.communicate()[1] or "see above"
-            raise RuntimeError(f"{self.name}: {error.strip().splitlines()[-1]}")
+            self.messages.seek(0)
+            raise RuntimeError(self.messages.read().strip().splitlines()[-1])
         seconds, others, self.peak = json.loads(line)
         if others > 0.1:
             self.disturbed += 1

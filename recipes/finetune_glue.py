@@ -3,7 +3,8 @@
     python recipes/finetune_glue.py --preset runs/electra_small/preset --data GLUE_DIR
     python recipes/finetune_glue.py --preset PRESET --tasks MRPC RTE --seeds 10
 
-Prints the median of each task's runs beside what papers report (development sets).
+Prints the median of each task's runs, for base and large encoders beside what papers
+report (development sets).
 Clark's thesis, table 5.3, has only averages for the smaller sizes: ELECTRA-Small 79.9,
 ELECTRA-Base 85.1, of eight tasks without WNLI; TEAMS, table 1: 80.7 and 85.6.
 

@@ -11,7 +11,6 @@ import threading
 import numpy as np
 
 VOCABULARY = 30522
-MASKED = 20  # of 128 tokens
 MASK_ID = 103
 
 
@@ -23,7 +22,7 @@ def random_batch(batch_size, length):
 
 
 def random_positions(batch_size, length):
-    """Returns `MASKED` (for length 128) different positions of each sequence."""
+    """Returns different positions of each sequence, 15% of them."""
     count = -(-length * 15 // 100)
     rng = np.random.default_rng(1)
     order = rng.random((batch_size, length - 2)).argsort(axis=1) + 1

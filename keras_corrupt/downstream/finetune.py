@@ -74,12 +74,12 @@ def finetune(tasks, config):
     Returns:
         The rows of the table of results.
     """
+    # All tasks are checked before anything is made.
+    finetuners = [Finetuner(task, config) for task in tasks]
     output = Path(config.output)
     output.mkdir(parents=True, exist_ok=True)
     rows = []
     with locked(output):
-        # All tasks are checked before the first one trains.
-        finetuners = [Finetuner(task, config) for task in tasks]
         while finetuners:
             finetuner = finetuners.pop(0)  # and its memory is free when it is done
             print(finetuner.banner(), flush=True)

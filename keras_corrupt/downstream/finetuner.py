@@ -23,7 +23,7 @@ from keras_corrupt.downstream.hyperparameters import (
 )
 from keras_corrupt.downstream.task import describe_skipped
 from keras_corrupt.training.optimizer import AdamW
-from keras_corrupt.training.runner import xla_pays
+from keras_corrupt.training.runner import check_same_run, xla_pays
 from keras_corrupt.training.schedules import WarmupLinearDecay
 
 
@@ -132,7 +132,7 @@ class Finetuner:
         asked = json.loads(json.dumps(asked))  # as it comes back from a file
         if path.exists():
             result = json.loads(path.read_text())
-            check_same(path, result["settings"], asked)
+            check_same_run(path, result["settings"], asked)
             return result
         for attempt in range(self.config.retries + 1):
             # A retry's seed is none that another run has.
@@ -301,21 +301,6 @@ def fingerprint(preset):
         if path.is_file():
             digest.update(path.read_bytes())
     return f"{os.path.basename(os.path.normpath(preset))} {digest.hexdigest()[:16]}"
-
-
-def check_same(path, was, asked):
-    """Raises a `ValueError` if a finished run had other settings."""
-    differences = [
-        f"{name}: was {was.get(name)!r}, asked {asked.get(name)!r}"
-        for name in sorted(was.keys() | asked.keys())
-        if was.get(name) != asked.get(name)
-    ]
-    if differences:
-        raise ValueError(
-            f"{path} is of a run with other settings:\n  "
-            + "\n  ".join(differences)
-            + "\nRepeat its settings, choose another --output, or delete it."
-        )
 
 
 def median(runs):

@@ -27,7 +27,7 @@ class TokenTagger(DownstreamModel):
     >>> tokenizer = WordPieceTokenizer([*SPECIAL_TOKENS, "cat", "##s", "sleep"])
     >>> tagger = TokenTagger.from_preset(
     ...     "tiny", tokenizer=tokenizer, labels=["NOUN", "VERB"])
-    >>> [len(tags) for tags in tagger.tag([["Cats", "sleep"], ["Cat"]])]
+    >>> [len(tags) for tags in tagger.predictions([["Cats", "sleep"], ["Cat"]])]
     [2, 1]
     """
 
@@ -144,10 +144,6 @@ class TokenTagger(DownstreamModel):
             logits = output["logits"][output["word_starts"] > 0]
             tags[feature.example] += [self.labels[i] for i in logits.argmax(axis=1)]
         return tags
-
-    def tag(self, sentences, batch_size=64):
-        """Returns the tags of each sentence, a list of words, as a list."""
-        return self.predictions(sentences, batch_size)
 
     def get_config(self):
         return {**super().get_config(), "labels": self.labels}

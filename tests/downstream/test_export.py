@@ -168,7 +168,7 @@ class TestTagger:
             ["\x07"],
             ["a", "\x07", "b"],
         ]
-        expected = model.tag(sentences)
+        expected = model.predictions(sentences)
         assert len({tag for tags in expected for tag in tags}) == 3
         signature = load(model, tmp_path / "saved")["serving_default"]
         found = signature(sentence=strings([" ".join(s) for s in sentences]))

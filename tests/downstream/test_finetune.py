@@ -164,7 +164,7 @@ def test_nothing_is_written_when_a_task_cannot_work(config, tmp_path):
         finetune([animals()], dataclasses.replace(config, settings={"rate": 1}))
     with pytest.raises(ValueError, match="`max_length` must be from 8 to"):
         finetune([animals()], dataclasses.replace(config, max_length=1000))
-    assert not list((tmp_path / "out").glob("**/*.json"))
+    assert not (tmp_path / "out").exists()
 
 
 def test_a_run_cut_short_leaves_no_result(config, tmp_path, monkeypatch):

@@ -4,7 +4,8 @@ import types
 import numpy as np
 import pytest
 
-from keras_corrupt.downstream.glue import TASKS, GlueTask, published_scores
+from keras_corrupt.downstream.glue import TASKS, GlueTask
+from keras_corrupt.downstream.published_scores import published_scores
 
 #: The header, or `None`, and a row with a label, of each task's training file.
 FILES = {

@@ -88,14 +88,14 @@ class TestPredictions:
         best = [(hidden @ kernel + bias).argmax(axis=1) for hidden in at_words]
         expected = [[TAGS[i] for i in indices] for indices in best]
         assert len({tag for tags in expected for tag in tags}) > 1
-        assert tagger.tag(SENTENCES, batch_size=3) == expected
+        assert tagger.predictions(SENTENCES, batch_size=3) == expected
 
     def test_each_word_of_any_sentence_has_one_tag(self, tagger):
         rng = np.random.default_rng(0)
         words = ["cat", "the", "\x00", "", "cats.ran,the", "." * 50, "\u4e2d\u6587"]
         sentences = [list(rng.choice(words, n)) for n in (1, 0, 30, 7)]
         sentences = [[str(word) for word in words] for words in sentences]
-        assert [len(tags) for tags in tagger.tag(sentences)] == [1, 0, 30, 7]
+        assert [len(tags) for tags in tagger.predictions(sentences)] == [1, 0, 30, 7]
 
 
 class TestLoss:
@@ -130,14 +130,14 @@ class TestLoss:
         tagger.compile(keras.optimizers.Adam(1e-2))
         features = tagger.features(sentences, tags)
         tagger.fit(tagger.batches(features, 8, seed=0), epochs=8, verbose=0)
-        assert tagger.tag(sentences) == tags
+        assert tagger.predictions(sentences) == tags
 
 
 def test_preset_round_trip(tmp_path, tagger):
     tagger.save_to_preset(tmp_path / "p")
     loaded = TokenTagger.from_preset(tmp_path / "p")
     assert loaded.labels == TAGS
-    assert loaded.tag(SENTENCES) == tagger.tag(SENTENCES)
+    assert loaded.predictions(SENTENCES) == tagger.predictions(SENTENCES)
     outputs = [m.outputs(m.features(SENTENCES)) for m in (tagger, loaded)]
     for ours, theirs in zip(*outputs, strict=True):
         np.testing.assert_array_equal(ours["logits"], theirs["logits"])
