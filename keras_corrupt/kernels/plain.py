@@ -92,3 +92,21 @@ def bias_gelu(x, bias, approximate=False):
 def dropout(x, rate, seed):
     """Zeroes a fraction `rate` of `x`, and scales up the rest."""
     return keras.random.dropout(x, rate, seed=seed) if rate else x
+
+
+def adam(variable, momentum, velocity, gradient, rate, beta_1, beta_2, epsilon):
+    """Updates a variable and its two moments (Kingma and Ba, 2015, algorithm 1).
+
+    Args:
+        variable: A variable of any shape.
+        momentum: A variable of that shape, the gradient's moving average.
+        velocity: The same of its square.
+        gradient: An array of that shape.
+        rate: The learning rate; its bias correction, if any, is in it.
+        beta_1: Decay of the first average.
+        beta_2: Decay of the second.
+        epsilon: Added to the root of `velocity`.
+    """
+    momentum.assign(momentum + (gradient - momentum) * (1.0 - beta_1))
+    velocity.assign(velocity + (ops.square(gradient) - velocity) * (1.0 - beta_2))
+    variable.assign(variable - rate * momentum / (ops.sqrt(velocity) + epsilon))

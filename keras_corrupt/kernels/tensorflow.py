@@ -148,11 +148,14 @@ def bias_gelu(x, bias, approximate=False):
 
     @tf.custom_gradient
     def f(x, bias):
+        # The slope costs little beside the value, and much by itself.
+        y, slope = _bias_gelu_forward(x, bias, approximate)
+
         def gradient(dy):
-            dx = _bias_gelu_backward(dy, x, bias, approximate)
+            dx = dy * slope
             return dx, column_sums(dx, bias.dtype)
 
-        return _bias_gelu_forward(x, bias, approximate), gradient
+        return y, gradient
 
     return f(x, tf.convert_to_tensor(bias))
 
@@ -160,20 +163,32 @@ def bias_gelu(x, bias, approximate=False):
 @compiled
 def _bias_gelu_forward(x, bias, approximate):
     y = _float32(x) + _float32(bias)
-    return tf.cast(tf.nn.gelu(y, approximate=approximate), x.dtype)
-
-
-@compiled
-def _bias_gelu_backward(dy, x, bias, approximate):
-    y = _float32(x) + _float32(bias)
     if approximate:  # y (1 + tanh(u)) / 2 with u = c (y + a y^3)
         c, a = np.sqrt(2.0 / np.pi), 0.044715
         t = tf.tanh(c * (y + a * y * y * y))
-        slope = 0.5 * (1.0 + t) + 0.5 * y * (1.0 - t * t) * c * (1.0 + 3.0 * a * y * y)
+        below = 0.5 * (1.0 + t)
+        density = 0.5 * (1.0 - t * t) * c * (1.0 + 3.0 * a * y * y)
     else:  # y Phi(y), with Phi the normal distribution
+        below = 0.5 * (1.0 + tf.math.erf(y / np.sqrt(2.0)))
         density = tf.exp(-0.5 * y * y) / np.sqrt(2.0 * np.pi)
-        slope = 0.5 * (1.0 + tf.math.erf(y / np.sqrt(2.0))) + y * density
-    return tf.cast(_float32(dy) * slope, dy.dtype)
+    return tf.cast(y * below, x.dtype), tf.cast(below + y * density, x.dtype)
+
+
+def adam(variable, momentum, velocity, gradient, rate, beta_1, beta_2, epsilon):
+    """As `plain.adam`, in one operation."""
+    tf.raw_ops.ResourceApplyAdam(
+        var=variable.handle,
+        m=momentum.value.handle,
+        v=velocity.value.handle,
+        grad=gradient,
+        lr=rate,
+        beta1=beta_1,
+        beta2=beta_2,
+        epsilon=epsilon,
+        # The bias correction is in the rate.
+        beta1_power=0.0,
+        beta2_power=0.0,
+    )
 
 
 # === Parts ===

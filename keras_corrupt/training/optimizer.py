@@ -5,6 +5,8 @@ import re
 import keras
 from keras import ops
 
+from keras_corrupt.kernels import fused
+
 
 @keras.saving.register_keras_serializable(package="keras_corrupt")
 class AdamW(keras.optimizers.Optimizer):
@@ -104,19 +106,16 @@ class AdamW(keras.optimizers.Optimizer):
         gradient = ops.cast(gradient, variable.dtype)
         rate = ops.cast(learning_rate, variable.dtype) * self._multipliers[index]
 
-        self.assign_add(momentum, (gradient - momentum) * (1.0 - self.beta_1))
-        self.assign_add(
-            velocity, (ops.square(gradient) - velocity) * (1.0 - self.beta_2)
-        )
-        correction = 1.0
+        if self._decays[index]:
+            self.assign_sub(variable, rate * self._decays[index] * variable)
         if self.bias_correction:
             step = ops.cast(self.iterations + 1, variable.dtype)
             correction = ops.sqrt(1.0 - ops.power(self.beta_2, step))
-            correction = correction / (1.0 - ops.power(self.beta_1, step))
-        update = correction * momentum / (ops.sqrt(velocity) + self.epsilon)
-        if self._decays[index]:
-            update = update + self._decays[index] * variable
-        self.assign_sub(variable, rate * update)
+            rate = rate * correction / (1.0 - ops.power(self.beta_1, step))
+        fused.adam(
+            *(variable, momentum, velocity, gradient, rate),
+            *(self.beta_1, self.beta_2, self.epsilon),
+        )
 
     def _get_current_learning_rate(self):
         # Keras passes a schedule the number of batches, accumulated ones included.

@@ -77,7 +77,10 @@ def test_bfloat16_is_computed_in_float32():
     y = fused.bias_gelu(low, bias)
     expected = ops.cast(plain.bias_gelu(ops.cast(low, "float32"), bias), "bfloat16")
     assert keras.backend.standardize_dtype(y.dtype) == "bfloat16"
-    np.testing.assert_array_equal(ops.cast(y, "float32"), ops.cast(expected, "float32"))
+    # Computed in bfloat16, half of the values would differ.
+    y, expected = (np.array(ops.cast(z, "float32")) for z in (y, expected))
+    assert np.mean(y != expected) < 0.01
+    np.testing.assert_allclose(y, expected, rtol=2**-7, atol=1e-6)
 
 
 def test_dropout_of_the_residual_and_its_gradient():
