@@ -58,14 +58,12 @@ class SelfAttention(keras.layers.Layer):
             is the residual's to add.
         """
         kernels = kernels_for(training)
-        query, key, value = (
-            ops.matmul(x, dense.kernel) for dense in (self.query, self.key, self.value)
-        )
+        projections = self.query, self.key, self.value
+        # One product is faster than three, and so is its gradient.
+        kernel = ops.concatenate([dense.kernel for dense in projections], axis=1)
         context = kernels.attention(
-            query,
-            key,
-            value,
-            [dense.bias for dense in (self.query, self.key, self.value)],
+            ops.matmul(x, kernel),
+            ops.concatenate([dense.bias for dense in projections], axis=0),
             self.num_heads,
             mask,
             bias,

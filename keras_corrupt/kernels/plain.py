@@ -8,16 +8,12 @@ import keras
 from keras import ops
 
 
-def attention(
-    query, key, value, biases, num_heads, mask, logits_bias=None, rate=0.0, seed=None
-):
+def attention(projected, bias, num_heads, mask, logits_bias=None, rate=0.0, seed=None):
     """Multi-head attention without its four projections (Vaswani et al., 2017, 3.2).
 
     Args:
-        query: `[batch, length, hidden]`.
-        key: `[batch, length, hidden]`.
-        value: `[batch, length, hidden]`.
-        biases: Three `[hidden]`, added to query, key and value.
+        projected: `[batch, length, 3 * hidden]`: query, key and value side by side.
+        bias: `[3 * hidden]`, added to them.
         num_heads: Number of heads; divides `hidden`.
         mask: Boolean, broadcastable to `[batch, heads, length, length]`, true where a
             query (third axis) may look at a key (fourth).
@@ -29,11 +25,11 @@ def attention(
     Returns:
         `[batch, length, hidden]`.
     """
-    batch, length, hidden = ops.shape(query)
+    batch, length, width = ops.shape(projected)
+    hidden = width // 3
     shape = (batch, length, num_heads, hidden // num_heads)
     query, key, value = (
-        ops.reshape(x + bias, shape)
-        for x, bias in zip((query, key, value), biases, strict=True)
+        ops.reshape(x, shape) for x in ops.split(projected + bias, 3, axis=-1)
     )
     if rate == 0:  # the fused op has no dropout
         context = ops.dot_product_attention(query, key, value, logits_bias, mask)

@@ -49,14 +49,12 @@ CASES = {
         lambda k, x, y, b, gamma, beta: k.residual_norm(x, y, b, gamma, beta, 1e-12),
     ),
     "attention": (
-        [X, X, X, (HIDDEN,), (HIDDEN,), (HIDDEN,)],
-        lambda k, q, key, v, *biases: k.attention(q, key, v, biases, HEADS, mask()),
+        [(BATCH, LENGTH, 3 * HIDDEN), (3 * HIDDEN,)],
+        lambda k, x, b: k.attention(x, b, HEADS, mask()),
     ),
     "attention with a bias of the logits": (
-        [X, X, X, (HIDDEN,), (HIDDEN,), (HIDDEN,), (1, HEADS, LENGTH, LENGTH)],
-        lambda k, q, key, v, *biases: k.attention(
-            q, key, v, biases[:3], HEADS, mask(), biases[3]
-        ),
+        [(BATCH, LENGTH, 3 * HIDDEN), (3 * HIDDEN,), (1, HEADS, LENGTH, LENGTH)],
+        lambda k, x, b, bias: k.attention(x, b, HEADS, mask(), bias),
     ),
 }
 
@@ -104,12 +102,12 @@ def test_dropout_of_the_attention_weights_and_its_gradient():
     kept = fused.random_bytes(logits.shape, 64, keras.random.SeedGenerator(5)) >= 64
 
     def by_hand(logits):
-        softmax = ops.softmax(ops.where(mask(), logits, -1e9))
+        softmax = ops.softmax(ops.where(mask(), 0.5 * logits, -1e9))
         return softmax * ops.cast(kept, "float32") / 0.75
 
     def kernel(logits):
         return fused.attention_weights(
-            logits, mask(), 0.25, keras.random.SeedGenerator(5)
+            logits, 0.5, mask(), 0.25, keras.random.SeedGenerator(5)
         )
 
     assert_agree(by_hand, kernel, [logits])
