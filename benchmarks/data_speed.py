@@ -1,17 +1,30 @@
-"""Measures data preparation and the input pipeline against a training step.
+"""Measures data preparation against other ways, and the pipeline against a step.
 
-python benchmarks/data_speed.py wiki.txt.xz
+    pip install -e '.[benchmark]'
+    python benchmarks/data_speed.py wiki.txt.xz
+
+Preparation is text to a file of examples, on one core, in turn: ours; Hugging Face's
+tokenizers with the plainest writer, which fills sequences with the tokens of a document
+and throws nothing else in; Model Garden's `create_pretraining_data`, masking each
+sequence once.
 """
 
 import dataclasses
 import itertools
+import os
+import random
 import statistics
 import tempfile
 import time
 
 import tyro
 
+# Before the tokenizers are imported: one core for everyone.
+os.environ["RAYON_NUM_THREADS"] = "1"
+
 from keras_corrupt.data import make_dataset, open_corpus, prepare_dataset
+
+LENGTH = 128
 
 
 @dataclasses.dataclass
@@ -22,6 +35,8 @@ class Settings:
     """A text file."""
     megabytes: int = 20
     """How much of its text to prepare."""
+    rounds: int = 3
+    """Preparations of each kind; the median counts."""
     batch_size: int = 32
     """Sequences in a step."""
     steps: int = 5
@@ -40,6 +55,78 @@ def excerpt(corpus, path, size):
             file.write("\n" * (last not in (None, document)) + line + "\n")
             last, written = document, written + len(line.encode())
     return written / 1e6
+
+
+def ours(text, vocabulary, output):
+    prepare_dataset(
+        text,
+        output,
+        vocabulary=vocabulary,
+        max_length=LENGTH,
+        workers=1,
+        progress=False,
+    )
+
+
+def huggingface(text, vocabulary, output):
+    import tensorflow as tf
+    from tokenizers import BertWordPieceTokenizer
+
+    tokenizer = BertWordPieceTokenizer(vocabulary)
+    cls, sep = (tokenizer.token_to_id(token) for token in ("[CLS]", "[SEP]"))
+
+    def write(writer, ids):
+        ids = tf.train.Int64List(value=[cls, *ids, sep])
+        features = {"token_ids": tf.train.Feature(int64_list=ids)}
+        example = tf.train.Example(features=tf.train.Features(feature=features))
+        writer.write(example.SerializeToString())
+
+    with open(text) as file, tf.io.TFRecordWriter(output) as writer:
+        for blank, lines in itertools.groupby(file, str.isspace):
+            if blank:
+                continue
+            encoded = tokenizer.encode_batch(list(lines), add_special_tokens=False)
+            tokens = [i for encoding in encoded for i in encoding.ids]
+            for start in range(0, len(tokens), LENGTH - 2):
+                write(writer, tokens[start : start + LENGTH - 2])
+
+
+def model_garden(text, vocabulary, output):
+    from absl import logging
+    from official.nlp.data import create_pretraining_data as garden
+    from official.nlp.tools import tokenization
+
+    logging.set_verbosity(logging.ERROR)
+    tokenizer = tokenization.FullTokenizer(vocab_file=vocabulary, do_lower_case=True)
+    masked = -(-LENGTH * 15 // 100)
+    instances = garden.create_training_instances(
+        [text],
+        tokenizer,
+        garden.get_processor_text_fn(False, True),
+        LENGTH,
+        dupe_factor=1,
+        short_seq_prob=0.05,
+        masked_lm_prob=0.15,
+        max_predictions_per_seq=masked,
+        rng=random.Random(0),
+    )
+    garden.write_instance_to_example_files(
+        instances, tokenizer, LENGTH, masked, [output], False, True
+    )
+
+
+def preparation(settings, text, megabytes, vocabulary, folder):
+    """Prints what each way prepares, in MB of text a second, and the ratio to ours."""
+    speeds = {ours: [], huggingface: [], model_garden: []}
+    for turn in range(settings.rounds):
+        for prepare, seen in speeds.items():
+            start = time.perf_counter()
+            prepare(text, vocabulary, f"{folder}/{prepare.__name__}-{turn}")
+            seen.append(megabytes / (time.perf_counter() - start))
+    medians = {way.__name__: statistics.median(seen) for way, seen in speeds.items()}
+    for name, speed in medians.items():
+        ratio = medians["ours"] / speed
+        print(f"preparation, {name}: {speed:.2f} MB/s, ours {ratio:.1f} times that")
 
 
 def step_seconds(dataset, steps):
@@ -76,18 +163,10 @@ def main():
         megabytes = excerpt(settings.corpus, text, settings.megabytes * 1e6)
         # The vocabulary first: training it is not what is measured.
         prepare_dataset(text, f"{folder}/first", workers=1, progress=False)
-        start = time.perf_counter()
-        prepare_dataset(
-            text,
-            f"{folder}/data",
-            vocabulary=f"{folder}/first/vocab.txt",
-            workers=1,
-            progress=False,
-        )
-        seconds = time.perf_counter() - start
-        print(f"preparation: {megabytes / seconds:.1f} MB/s with one worker")
+        vocabulary = f"{folder}/first/vocab.txt"
+        preparation(settings, text, megabytes, vocabulary, folder)
 
-        dataset = make_dataset(f"{folder}/data", batch_size=settings.batch_size)
+        dataset = make_dataset(f"{folder}/first", batch_size=settings.batch_size)
         batches = iter(dataset)
         next(batches)
         start = time.perf_counter()

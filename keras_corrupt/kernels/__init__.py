@@ -1,9 +1,9 @@
-"""The element-wise steps between the matrix products of a Transformer layer.
+"""What a training step does between its matrix products, and Adam's update.
 
-`plain` says in `keras.ops` what each step computes; it is what JAX runs, and inference
-everywhere. `tensorflow` computes the same with each step compiled into one program,
-forward and backward. Only training uses it: it compiles once for each shape, and
-inference meets many.
+`plain` says in `keras.ops` what each function computes; it is what JAX runs.
+`tensorflow` computes the same, most of it as one compiled program forward and one
+backward. A program is compiled once for each shape. Training has one; inference meets
+many, so encoders then use `plain`.
 """
 
 import keras

@@ -85,6 +85,21 @@ def bias_gelu(x, bias, approximate=False):
     return ops.cast(ops.gelu(y, approximate=approximate), x.dtype)
 
 
+def cross_entropy(logits, target_ids):
+    """Negative log-probability of the targets under the logits' softmax.
+
+    Args:
+        logits: `[..., vocabulary]`.
+        target_ids: int `[...]`.
+
+    Returns:
+        float32 `[...]`.
+    """
+    return ops.sparse_categorical_crossentropy(
+        target_ids, ops.cast(logits, "float32"), from_logits=True
+    )
+
+
 def dropout(x, rate, seed):
     """Zeroes a fraction `rate` of `x`, and scales up the rest."""
     return keras.random.dropout(x, rate, seed=seed) if rate else x

@@ -171,6 +171,41 @@ def _bias_gelu_forward(x, bias, approximate):
     return tf.cast(y * below, x.dtype), tf.cast(below + y * density, x.dtype)
 
 
+def cross_entropy(logits, target_ids):
+    """As `plain.cross_entropy`."""
+    target_ids = tf.cast(target_ids, tf.int32)
+
+    @tf.custom_gradient
+    def f(logits):
+        loss, total = _cross_entropy_forward(logits, target_ids)
+
+        def gradient(dy):
+            return _cross_entropy_backward(dy, logits, target_ids, total)
+
+        return loss, gradient
+
+    return f(tf.convert_to_tensor(logits))
+
+
+@compiled
+def _cross_entropy_forward(logits, target_ids):
+    # Written out, since `reduce_logsumexp` guards against infinities at some cost.
+    logits = _float32(logits)
+    largest = tf.reduce_max(logits, axis=-1)
+    total = tf.reduce_sum(tf.exp(logits - largest[..., None]), axis=-1)
+    total = largest + tf.math.log(total)
+    target = tf.gather(logits, target_ids, batch_dims=target_ids.shape.rank)
+    return total - target, total
+
+
+@compiled
+def _cross_entropy_backward(dy, logits, target_ids, total):
+    softmax = tf.exp(_float32(logits) - total[..., None])
+    is_target = tf.range(tf.shape(logits)[-1]) == target_ids[..., None]
+    dx = dy[..., None] * (softmax - tf.cast(is_target, tf.float32))
+    return tf.cast(dx, logits.dtype)
+
+
 def adam(variable, momentum, velocity, gradient, rate, beta_1, beta_2, epsilon):
     """As `plain.adam`, in one operation."""
     tf.raw_ops.ResourceApplyAdam(

@@ -109,6 +109,11 @@ class Pretrainer(keras.Model):
 
     # === Training ===
 
+    def compile(self, optimizer="rmsprop", **kwargs):
+        super().compile(optimizer, **kwargs)
+        # Made in the first step, they would have TensorFlow trace it twice.
+        self.optimizer.build(self.trainable_variables)
+
     def compute_loss(
         self, x=None, y=None, y_pred=None, sample_weight=None, training=True
     ):

@@ -48,6 +48,10 @@ CASES = {
         [X, X, (HIDDEN,), (HIDDEN,), (HIDDEN,)],
         lambda k, x, y, b, gamma, beta: k.residual_norm(x, y, b, gamma, beta, 1e-12),
     ),
+    "cross_entropy": (
+        [(BATCH, LENGTH, 50)],
+        lambda k, x: k.cross_entropy(30.0 * x, np.arange(21).reshape(BATCH, LENGTH)),
+    ),
     "attention": (
         [(BATCH, LENGTH, 3 * HIDDEN), (3 * HIDDEN,)],
         lambda k, x, b: k.attention(x, b, HEADS, mask()),

@@ -5,6 +5,8 @@ L_MLM = mean over masked positions t of -log p(x_t | x with [MASK]s)
 
 from keras import ops
 
+from keras_corrupt.kernels import fused
+
 
 def masked_lm_loss(logits, target_ids):
     """Cross-entropy of the original tokens at each masked position.
@@ -21,9 +23,7 @@ def masked_lm_loss(logits, target_ids):
     >>> bool(np.isclose(float(loss[0, 0]), np.log(8)))
     True
     """
-    return ops.sparse_categorical_crossentropy(
-        target_ids, ops.cast(logits, "float32"), from_logits=True
-    )
+    return fused.cross_entropy(logits, target_ids)
 
 
 def correct_predictions(logits, target_ids):
