@@ -13,7 +13,6 @@ import dataclasses
 import importlib
 import json
 import os
-import platform
 import resource
 import statistics
 import subprocess
@@ -24,6 +23,8 @@ from pathlib import Path
 
 import psutil
 import tyro
+
+from benchmarks.machine import description, matmul_gflops
 
 ROOT = Path(__file__).parents[1]
 CONTESTANTS = {
@@ -146,20 +147,6 @@ class Contestant:
         self.process.wait()
 
 
-def matmul_gflops(dtype):
-    """Returns what a large matrix product reaches here, in GFLOP/s."""
-    import tensorflow as tf
-
-    n = 4096
-    x = tf.cast(tf.random.normal((n, n)), dtype)
-    times = []
-    for _ in range(6):
-        start = time.perf_counter()
-        tf.reduce_sum(tf.cast(tf.matmul(x, x)[0], "float32")).numpy()
-        times.append(time.perf_counter() - start)
-    return 2 * n**3 / min(times) / 1e9
-
-
 def step_gflop(settings):
     import keras_corrupt
     from benchmarks.peers.ours import SYSTEMS
@@ -203,7 +190,7 @@ def write(settings, contestants, failures):
     lines = [
         f"# {settings.system}, small, batch {settings.batch_size}, length "
         f"{settings.length}\n",
-        f"{platform.processor() or platform.machine()}, {os.cpu_count()} cores; "
+        f"{description()}\n",
         f"{gflop:,.0f} GFLOP a step; matrix products alone: {alone}\n",
         "| | ms | to the fastest peer | GFLOP/s | of the ceiling | peak memory | "
         "first step | steps |",
@@ -223,9 +210,26 @@ def write(settings, contestants, failures):
     text = "\n".join(lines) + "\n"
     output = Path(settings.output)
     output.mkdir(parents=True, exist_ok=True)
-    name = f"{settings.system}_batch_{settings.batch_size}.md"
-    (output / name).write_text(text)
+    name = f"{settings.system}_batch_{settings.batch_size}"
+    (output / f"{name}.md").write_text(text)
     print(text)
+    draw(contestants, medians, lines[0].strip("# \n"), output / f"{name}.png")
+
+
+def draw(contestants, medians, title, path):
+    """Draws each one's steps as points, their medians as bars."""
+    from matplotlib.figure import Figure
+
+    contestants = sorted(contestants, key=lambda c: -medians[c.name])
+    figure = Figure(figsize=(8, 1 + 0.5 * len(contestants)), layout="constrained")
+    axes = figure.subplots()
+    for row, c in enumerate(contestants):
+        color = "C0" if c.name.startswith("ours") else "C7"
+        axes.barh(row, 1000 * medians[c.name], color=color, alpha=0.5)
+        axes.plot([1000 * s for s in c.seconds], [row] * len(c.seconds), "|", color="k")
+    axes.set_yticks(range(len(contestants)), [c.name for c in contestants])
+    axes.set(xlabel="ms a step", title=title)
+    figure.savefig(path, dpi=120)
 
 
 if __name__ == "__main__":

@@ -109,10 +109,10 @@ class Pretrainer(keras.Model):
 
     # === Training ===
 
-    def compile(self, optimizer="rmsprop", **kwargs):
-        super().compile(optimizer, **kwargs)
-        # Made in the first step, they would have TensorFlow trace it twice.
+    def make_train_function(self, force=False):
+        # Made in the first step, its variables would have TensorFlow trace it twice.
         self.optimizer.build(self.trainable_variables)
+        return super().make_train_function(force)
 
     def compute_loss(
         self, x=None, y=None, y_pred=None, sample_weight=None, training=True

@@ -5,10 +5,7 @@ import numpy as np
 
 from keras_corrupt.evaluation import flops
 from keras_corrupt.evaluation.baselines import random_detector
-
-# Bytes of training state for each parameter: the float32 weight, its gradient, and
-# Adam's two averages.
-STATE_BYTES = 16
+from keras_corrupt.evaluation.memory import process_bytes, training_bytes
 
 
 def banner(config, model, info, output):
@@ -23,12 +20,16 @@ def banner(config, model, info, output):
     if shared:
         networks += f" ({shared:,} of them shared)"
     tokens = config.batch_size * config.sequence_length
+    state, activations = training_bytes(
+        model, config.batch_size // config.accumulate, config.sequence_length
+    )
     lines = {
         "model": f"{config.model} {config.preset}, {config.dtype}",
         "backend": f"{keras.backend.backend()} on {devices}",
         "parameters": networks,
-        "memory": f"{model.count_params() * STATE_BYTES / 1e6:,.0f} MB of weights, "
-        "gradients and optimizer state, plus activations",
+        "memory": f"{(state + activations) / 1e9:.2f} GB for a step ({state / 1e9:.2f} "
+        f"weights and optimizer, {activations / 1e9:.2f} activations), besides the "
+        f"program's {process_bytes() / 1e9:.2f}",
         "data": f"{info.directory}: {info.train.examples:,} examples, "
         f"{info.train.tokens:,} tokens; "
         f"{info.validation.examples:,} held out",
