@@ -1,4 +1,4 @@
-"""TensorFlow and JAX train alike, and bfloat16 like float32."""
+"""TensorFlow, with and without XLA, and JAX train alike; bfloat16 is like float32."""
 
 import json
 import os
@@ -10,45 +10,59 @@ import numpy as np
 import pytest
 
 SCRIPT = Path(__file__).with_name("train_five_steps.py")
-RUNS = ("electra", "masked_lm", "teams", "electra_bfloat16")
+SYSTEMS = ("electra", "masked_lm", "teams")
+#: Name -> backend, whether XLA compiles whole steps, and what to train. JAX without
+#: XLA runs op by op, which takes minutes.
+PROCESSES = {
+    "tensorflow": ("tensorflow", 0, (*SYSTEMS, "electra_bfloat16")),
+    "tensorflow_xla": ("tensorflow", 1, SYSTEMS),
+    "jax": ("jax", 1, (*SYSTEMS, "electra_bfloat16")),
+}
 
 
 @pytest.fixture(scope="module")
 def results(tmp_path_factory):
-    """Backend -> run -> (losses of each step, final weights)."""
+    """Process -> run -> (losses of each step, final weights)."""
     folder = tmp_path_factory.mktemp("backends")
     processes = {}
-    for backend in ("tensorflow", "jax"):
+    for name, (backend, xla, runs) in PROCESSES.items():
         environment = os.environ | {
             "KERAS_BACKEND": backend,
             "PYTHONPATH": str(SCRIPT.parents[2]),
+            # Compiling takes most of the time.
+            "XLA_FLAGS": "--xla_backend_optimization_level=0",
         }
-        processes[backend] = subprocess.Popen(
-            [sys.executable, str(SCRIPT), str(folder / backend), *RUNS],
+        processes[name] = subprocess.Popen(
+            [sys.executable, str(SCRIPT), str(folder / name), str(xla), *runs],
             env=environment,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             text=True,
         )
     found = {}
-    for backend, process in processes.items():
-        printed, _ = process.communicate(timeout=300)
-        assert process.returncode == 0, printed
-        found[backend] = {
-            run: (
-                json.loads((folder / backend / f"{run}.json").read_text()),
-                dict(np.load(folder / backend / f"{run}.npz")),
-            )
-            for run in RUNS
-        }
+    try:
+        for name, process in processes.items():
+            printed, _ = process.communicate(timeout=300)
+            assert process.returncode == 0, printed
+            found[name] = {
+                run: (
+                    json.loads((folder / name / f"{run}.json").read_text()),
+                    dict(np.load(folder / name / f"{run}.npz")),
+                )
+                for run in PROCESSES[name][2]
+            }
+    finally:
+        for process in processes.values():
+            process.kill()
     return found
 
 
 @pytest.mark.tensorflow_only  # The processes have the two backends.
-@pytest.mark.parametrize("run", ["electra", "masked_lm", "teams"])
-def test_tensorflow_and_jax_train_alike(results, run):
+@pytest.mark.parametrize("other_process", ["jax", "tensorflow_xla"])
+@pytest.mark.parametrize("run", SYSTEMS)
+def test_all_train_alike(results, run, other_process):
     ours, weights = results["tensorflow"][run]
-    theirs, expected = results["jax"][run]
+    theirs, expected = results[other_process][run]
     assert len(ours) == 5
     for step, (one, other) in enumerate(zip(ours, theirs, strict=True)):
         assert one.keys() == other.keys() > {"loss", "mlm_loss"}

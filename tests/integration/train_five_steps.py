@@ -1,13 +1,14 @@
 """Trains for five steps without chance; writes losses and weights.
 
-python train_five_steps.py DIRECTORY RUN...
+python train_five_steps.py DIRECTORY XLA RUN...
+
+XLA is 1 to compile whole steps, 0 not to.
 """
 
 import json
 import sys
 from pathlib import Path
 
-import keras
 import numpy as np
 from keras import ops
 
@@ -47,7 +48,7 @@ def batches():
         yield inputs
 
 
-def train(run, directory):
+def train(run, directory, xla):
     model = make_model(run)
     rng = np.random.default_rng(1)
     for variable in model.trainable_variables:
@@ -60,7 +61,7 @@ def train(run, directory):
     optimizer = AdamW(
         schedule, epsilon=1e-3, bias_correction=False, global_clipnorm=1.0
     )
-    model.compile(optimizer=optimizer, jit_compile=keras.backend.backend() == "jax")
+    model.compile(optimizer=optimizer, jit_compile=xla)
 
     arrays = {f"initial.{i}": v for i, v in enumerate(weights_of(model))}
     losses = []
@@ -81,5 +82,5 @@ if __name__ == "__main__":
     replaced_token_detection.sample_tokens = most_likely
     directory = Path(sys.argv[1])
     directory.mkdir()
-    for run in sys.argv[2:]:
-        train(run, directory)
+    for run in sys.argv[3:]:
+        train(run, directory, xla=sys.argv[2] == "1")
