@@ -1,9 +1,14 @@
 """Memory that a training step needs at its peak, by counting what it keeps.
 
-The peak is where the forward pass ends. Kept until then are the weights, gradients and
-averages of the optimizer, and, for the backward pass, what each operation's gradient
-reads. The counts below are of `kernels/tensorflow.py`, whose programs keep less than
-the same steps one by one; other backends plan their memory themselves.
+Kept all the time are the weights, their gradients and the averages of the optimizer;
+for the backward pass, what each operation's gradient reads. A generator's are given
+free before the discriminator has run, so that there are two peaks, and the higher one
+counts: the vocabulary's logits with the generator's activations, or the
+discriminator's activations with the logits that are left.
+
+The counts are of `kernels/tensorflow.py`, whose programs keep less than the same steps
+one by one; `benchmarks/growth.py` compares them with what a process takes. Other
+backends plan their memory themselves.
 """
 
 import resource
@@ -16,6 +21,12 @@ from keras_corrupt.models.masked_lm.masked_lm import MaskedLMNetwork
 
 #: For each parameter: the float32 weight, its gradient, Adam's two averages.
 STATE_BYTES = 16
+#: For each logit at the peak: as the product returns it, in float32, with its bias,
+#: and its gradient; and later.
+LOGIT_BYTES = 16
+KEPT_LOGIT_BYTES = 4
+#: Graph and compiled programs of a layer, measured.
+LAYER_PROGRAM_BYTES = 25e6
 
 
 def training_bytes(model, batch_size, length):
@@ -27,21 +38,28 @@ def training_bytes(model, batch_size, length):
         length: Tokens of a sequence.
 
     Returns:
-        Two ints, bytes: of the weights with what the optimizer keeps, and of the
-        activations.
+        Three numbers, bytes: of the weights with what the optimizer keeps, of the
+        activations, and of the step's program.
     """
     size = 2 if model.compute_dtype in ("bfloat16", "float16") else 4
     state = model.count_params() * STATE_BYTES
     if size == 2:
         state += model.count_params() * 2  # the weights once more, rounded
-    activations = 0
+    logits = batch_size * num_masked(model.mask_rate, length) * model.vocabulary_size
+    generator, discriminator, program = logits * LOGIT_BYTES, 0, 0
     for network in model.networks.values():
-        activations += encoder_bytes(network, batch_size, length, size)
+        kept = encoder_bytes(network, batch_size, length, size)
         if isinstance(network, MaskedLMNetwork):
-            masked = batch_size * num_masked(model.mask_rate, length)
-            # As the product returns them and in float32, and the gradients of both.
-            activations += masked * model.vocabulary_size * 2 * (size + 4)
-    return state, activations
+            generator += kept
+        else:
+            discriminator += kept + logits * KEPT_LOGIT_BYTES
+        program += num_layers(network) * LAYER_PROGRAM_BYTES
+    return state, max(generator, discriminator), program
+
+
+def num_layers(network):
+    """Returns how many layers run, those of TEAMS's second task included."""
+    return network.encoder.num_layers + getattr(network, "task_layers", 0)
 
 
 def encoder_bytes(network, batch_size, length, size):
@@ -59,10 +77,9 @@ def encoder_bytes(network, batch_size, length, size):
         layer += 2 * tokens * encoder.hidden_size  # random bytes
     if keras.backend.backend() == "tensorflow" and encoder.attention_dropout:
         layer += pairs
-    layers = encoder.num_layers + getattr(network, "task_layers", 0)
     # Token, position and segment, their sum, its norm and dropout, in float32.
     embeddings = tokens * encoder.embedding_size * 6 * 4
-    return layers * layer + embeddings
+    return num_layers(network) * layer + embeddings
 
 
 def process_bytes():

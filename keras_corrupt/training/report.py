@@ -20,16 +20,16 @@ def banner(config, model, info, output):
     if shared:
         networks += f" ({shared:,} of them shared)"
     tokens = config.batch_size * config.sequence_length
-    state, activations = training_bytes(
+    state, activations, program = training_bytes(
         model, config.batch_size // config.accumulate, config.sequence_length
     )
     lines = {
         "model": f"{config.model} {config.preset}, {config.dtype}",
         "backend": f"{keras.backend.backend()} on {devices}",
         "parameters": networks,
-        "memory": f"{(state + activations) / 1e9:.2f} GB for a step ({state / 1e9:.2f} "
-        f"weights and optimizer, {activations / 1e9:.2f} activations), besides the "
-        f"program's {process_bytes() / 1e9:.2f}",
+        "memory": f"{(state + activations) / 1e9:.2f} GB for a step: {state / 1e9:.2f} "
+        f"weights and optimizer, {activations / 1e9:.2f} activations; with the program "
+        f"{(state + activations + program + process_bytes()) / 1e9:.2f}",
         "data": f"{info.directory}: {info.train.examples:,} examples, "
         f"{info.train.tokens:,} tokens; "
         f"{info.validation.examples:,} held out",
