@@ -11,9 +11,8 @@ from keras_corrupt.evaluation.baselines import random_detector
 STATE_BYTES = 16
 
 
-def banner(config, model, info, output):
+def banner(config, model, info, output, distribution):
     """Returns the lines that open a run."""
-    devices = ", ".join(keras.distribution.list_devices()) or "cpu"
     per_step = flops.training_flops(
         model.forward_flops(config.sequence_length), config.batch_size, 1
     )
@@ -25,7 +24,8 @@ def banner(config, model, info, output):
     tokens = config.batch_size * config.sequence_length
     lines = {
         "model": f"{config.model} {config.preset}, {config.dtype}",
-        "backend": f"{keras.backend.backend()} on {devices}",
+        "backend": keras.backend.backend(),
+        "devices": distribution.describe(config.batch_size // config.accumulate),
         "parameters": networks,
         "memory": f"{model.count_params() * STATE_BYTES / 1e6:,.0f} MB of weights, "
         "gradients and optimizer state, plus activations",
