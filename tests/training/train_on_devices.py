@@ -1,8 +1,9 @@
-"""Trains for five steps without chance on 1, 2 and 4 CPU devices.
+"""Trains for five steps without chance on some of four CPU devices.
 
-    python train_on_devices.py OUTPUT.npz SYSTEM/SETTING/DEVICES...
+    python train_on_devices.py OUTPUT.npz SYSTEM/SETTING/DEVICES/MODE...
 
-Writes the metrics of each step and the final weights of every run.
+Writes the metrics of each step, the weights after the last and validation metrics. The
+mode is `compiled`, or `eager`, which takes less time on TensorFlow.
 """
 
 import os
@@ -14,6 +15,7 @@ import keras
 import numpy as np
 import tensorflow as tf
 
+from keras_corrupt import kernels
 from keras_corrupt.models import replaced_token_detection
 from keras_corrupt.training import AdamW, WarmupLinearDecay
 from keras_corrupt.training.callbacks import validate
@@ -54,45 +56,47 @@ def batch(seed):
 
 
 def dataset(batches, rows=None):
+    """Batches of eight examples, as many as there are in the first `rows`."""
     arrays = [batch(seed) for seed in range(batches)]
     arrays = {name: np.concatenate([a[name] for a in arrays]) for name in arrays[0]}
     arrays = {name: array[:rows] for name, array in arrays.items()}
     return tf.data.Dataset.from_tensor_slices(arrays).batch(ROWS)
 
 
-def train(system, setting, count):
+def train(system, setting, devices, mode):
     """Returns the arrays of one run."""
-    with with_devices(count).scope():
-        keras.utils.set_random_seed(0)
-        model = make_model(system)
-        rng = np.random.default_rng(1)
-        for variable in model.trainable_variables:
-            start = 1.0 if variable.name == "gamma" else 0.0
-            variable.assign(start + rng.normal(0.0, 0.1, variable.shape))
-        # A large epsilon: Adam divides by the gradient's size, and would magnify the
-        # rounding errors of tiny gradients.
-        optimizer = AdamW(
-            WarmupLinearDecay(2e-3, total_steps=8, warmup_steps=2),
-            epsilon=1e-3,
-            bias_correction=False,
-            **SETTINGS[setting],
-        )
-        model.compile(optimizer, jit_compile=keras.backend.backend() == "jax")
-        batches = optimizer.gradient_accumulation_steps or 1
-        history = model.fit(
-            dataset(STEPS * batches),
-            epochs=STEPS,
-            steps_per_epoch=batches,
-            verbose=0,
-            shuffle=False,
-        ).history
-        found = {f"metrics.{name}": values for name, values in history.items()}
-        for i, variable in enumerate(model.trainable_variables):
-            found[f"weights.{i}"] = np.array(variable)
-        # Three batches, the last with three of eight examples.
-        held_out = with_devices(count).share(dataset(3, rows=19), ROWS)
-        found |= validate(model, held_out)
-    return found
+    keras.utils.set_random_seed(0)
+    model = make_model(system)
+    rng = np.random.default_rng(1)
+    for variable in model.trainable_variables:
+        start = 1.0 if variable.name == "gamma" else 0.0
+        variable.assign(start + rng.normal(0.0, 0.1, variable.shape))
+    # A large epsilon: Adam divides by the gradient's size, and would magnify the
+    # rounding errors of tiny gradients.
+    optimizer = AdamW(
+        WarmupLinearDecay(2e-3, total_steps=8, warmup_steps=2),
+        epsilon=1e-3,
+        bias_correction=False,
+        **SETTINGS[setting],
+    )
+    model.compile(
+        optimizer,
+        run_eagerly=mode == "eager",
+        jit_compile=keras.backend.backend() == "jax",
+    )
+    batches = optimizer.gradient_accumulation_steps or 1
+    history = model.fit(
+        dataset(STEPS * batches),
+        epochs=STEPS,
+        steps_per_epoch=batches,
+        verbose=0,
+        shuffle=False,
+    ).history
+    arrays = {f"metrics.{name}": values for name, values in history.items()}
+    for i, variable in enumerate(model.trainable_variables):
+        arrays[f"weights.{i}"] = keras.ops.convert_to_numpy(variable)
+    # Three batches, the last with three of eight examples.
+    return arrays | validate(model, devices.share(dataset(3, rows=19), ROWS))
 
 
 if __name__ == "__main__":
@@ -101,13 +105,17 @@ if __name__ == "__main__":
         four = [tf.config.LogicalDeviceConfiguration()] * 4
         tf.config.set_logical_device_configuration(cpu, four)
     replaced_token_detection.sample_tokens = most_likely
-    import time
-
-    arrays = {}
+    fused, found = kernels.fused, {}
     for run in sys.argv[2:]:
-        system, setting, count = run.split("/")
+        system, setting, count, mode = run.split("/")
+        # Without the time that the fused kernels take to compile.
+        kernels.fused = fused if mode == "compiled" else kernels.plain
+        devices = with_devices(int(count))
+        import time
+
         t, c = time.time(), time.process_time()
-        for name, array in train(system, setting, int(count)).items():
-            arrays[f"{run}/{name}"] = array
+        with devices.scope():
+            for name, array in train(system, setting, devices, mode).items():
+                found[f"{run}/{name}"] = array
         print(run, time.time() - t, time.process_time() - c, flush=True)
-        np.savez(sys.argv[1], **arrays)
+    np.savez(sys.argv[1], **found)
