@@ -15,7 +15,6 @@ import keras
 import numpy as np
 import tensorflow as tf
 
-from keras_corrupt import kernels
 from keras_corrupt.models import replaced_token_detection
 from keras_corrupt.training import AdamW, WarmupLinearDecay
 from keras_corrupt.training.callbacks import validate
@@ -63,9 +62,8 @@ def dataset(batches, rows=None):
     return tf.data.Dataset.from_tensor_slices(arrays).batch(ROWS)
 
 
-def train(system, setting, devices, mode):
+def train(system, setting, devices):
     """Returns the arrays of one run."""
-    keras.utils.set_random_seed(0)
     model = make_model(system)
     rng = np.random.default_rng(1)
     for variable in model.trainable_variables:
@@ -79,11 +77,7 @@ def train(system, setting, devices, mode):
         bias_correction=False,
         **SETTINGS[setting],
     )
-    model.compile(
-        optimizer,
-        run_eagerly=mode == "eager",
-        jit_compile=keras.backend.backend() == "jax",
-    )
+    model.compile(optimizer, jit_compile=keras.backend.backend() == "jax")
     batches = optimizer.gradient_accumulation_steps or 1
     history = model.fit(
         dataset(STEPS * batches),
@@ -99,23 +93,66 @@ def train(system, setting, devices, mode):
     return arrays | validate(model, devices.share(dataset(3, rows=19), ROWS))
 
 
+def draws(devices):
+    """What a model draws on each device for one and the same example."""
+    inputs = {name: array[:1] for name, array in batch(0).items()}
+    fixed = ("masked_positions", "masked_weights")
+    found = {}
+    for name, dropout, static in (
+        ("masks", {}, False),
+        ("dropout", {"dropout": 0.5}, True),
+        ("attention_dropout", {"attention_dropout": 0.5}, True),
+    ):
+        model = make_model("electra", **dropout)
+        x = {n: a for n, a in inputs.items() if static or n not in fixed}
+        outputs = on_each(devices, model, x)
+        names = ("mlm_logits", "rtd_logits") if static else ("masked_positions",)
+        found |= {f"{name}.{n}": outputs[n] for n in names}
+    return found
+
+
+def on_each(devices, model, inputs):
+    """Calls a model on the same example on all devices; returns arrays of rows."""
+    if keras.backend.backend() == "tensorflow":
+        outputs = devices.handle.run(lambda: model(inputs, training=True))
+        values = devices.handle.experimental_local_results
+        return {n: np.concatenate(values(x), axis=0) for n, x in outputs.items()}
+    import jax
+
+    def rows(array):
+        array = np.repeat(array, len(devices.devices), axis=0)
+        layout = devices.handle.get_data_layout(array.shape)
+        return jax.device_put(array, layout.backend_layout)
+
+    @jax.jit
+    def call(trainable, rest, x):
+        return model.stateless_call(trainable, rest, x, training=True)[0]
+
+    variables = (model.trainable_variables, model.non_trainable_variables)
+    values = [[v.value for v in group] for group in variables]
+    outputs = call(*values, {name: rows(array) for name, array in inputs.items()})
+    return {name: np.asarray(array) for name, array in outputs.items()}
+
+
 if __name__ == "__main__":
     if keras.backend.backend() == "tensorflow":
         cpu = tf.config.list_physical_devices("CPU")[0]
         four = [tf.config.LogicalDeviceConfiguration()] * 4
         tf.config.set_logical_device_configuration(cpu, four)
-    replaced_token_detection.sample_tokens = most_likely
-    fused, found = kernels.fused, {}
+    found = {}
     for run in sys.argv[2:]:
         system, setting, count, mode = run.split("/")
-        # Without the time that the fused kernels take to compile.
-        kernels.fused = fused if mode == "compiled" else kernels.plain
-        devices = with_devices(int(count))
+        tf.config.run_functions_eagerly(mode == "eager")
         import time
 
         t, c = time.time(), time.process_time()
+        devices = with_devices(int(count))
         with devices.scope():
-            for name, array in train(system, setting, devices, mode).items():
-                found[f"{run}/{name}"] = array
+            keras.utils.set_random_seed(0)
+            replaced_token_detection.sample_tokens = most_likely
+            arrays = (
+                draws(devices) if system == "draws" else train(system, setting, devices)
+            )
+        found |= {f"{run}/{name}": array for name, array in arrays.items()}
         print(run, time.time() - t, time.process_time() - c, flush=True)
-    np.savez(sys.argv[1], **found)
+        np.savez(sys.argv[1], **found)
