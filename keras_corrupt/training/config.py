@@ -142,7 +142,7 @@ class PretrainConfig:
                 f"--batch_size {self.batch_size} is not divisible by --accumulate "
                 f"{self.accumulate}."
             )
-        if self.processes > 1 and not self.data:
+        if self.coordinator and not self.data:
             raise ValueError(
                 "Several processes need --data, examples that each can read. Make them "
                 "once with python -m keras_corrupt.data prepare."

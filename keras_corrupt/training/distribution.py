@@ -297,6 +297,8 @@ def join(config):
             "num_processes": config.processes,
             "process_id": config.process_id,
         }
+    # Its handler of SIGTERM would be in the way of ours.
+    jax.config.update("jax_enable_preemption_service", False)
     # A process that failed waits for the others before it ends, and they for it.
     jax.distributed.initialize(**settings, shutdown_timeout_seconds=30)
 

@@ -65,14 +65,11 @@ def main(recipe, description, **variants):
     try:
         if pretrain(config) is None:
             sys.exit(130)  # a shell's code for Ctrl-C: what follows should not run
-    except (
-        ValueError,
-        CheckpointError,
-        NonFiniteLossError,
-        distribution.LostProcessError,
-        OSError,
-    ) as error:
+    except (ValueError, CheckpointError, NonFiniteLossError, OSError) as error:
         sys.exit(f"Error: {error}")
+    except distribution.LostProcessError as error:
+        print(f"Error: {error}", file=sys.stderr, flush=True)
+        os._exit(1)  # an orderly end would wait for the lost process
 
 
 def pretrain(config):
