@@ -269,13 +269,16 @@ def on_jax(config):
     if config.coordinator:
         join(config)
     processes, process = jax.process_count(), jax.process_index()
-    names = keras.distribution.list_devices()
-    if processes > 1 and (config.strategy == "none" or config.devices != "auto"):
+    names = tuple(keras.distribution.list_devices())
+    if processes == 1:
+        strategy, names, reason = selected(config, names, "jax", "DataParallel")
+    elif config.strategy == "none" or config.devices != "auto":
         raise ValueError(
             "Several processes use all devices of each: leave --strategy and --devices "
             "out."
         )
-    strategy, names, reason = selected(config, names, "jax", "DataParallel")
+    else:
+        strategy, reason = "jax", "DataParallel over all of each process"
     handle = None
     if strategy == "jax":
         handle = keras.distribution.DataParallel(
@@ -320,8 +323,14 @@ def selected(config, names, strategy, label):
         raise ValueError(
             f"--devices {config.devices}: there are {len(names)} ({', '.join(names)})."
         )
-    count = len(names) if config.devices == "auto" else config.devices
-    if config.strategy == "none" or (config.strategy == "auto" and count == 1):
-        only = "the only one" if len(names) == 1 else f"of {len(names)}, as asked"
-        return "none", tuple(names[:1]), f"no strategy: {only}"
-    return strategy, tuple(names[:count]), f"{label} over {count} of {len(names)}"
+    batch, count = config.batch_size // config.accumulate, config.devices
+    why = "as asked"
+    if config.strategy == "none":
+        count = 1
+    elif count == "auto":
+        count = max(n for n in range(1, len(names) + 1) if batch % n == 0)
+        why = f"no more share {batch} sequences evenly"
+    if count == 1 and config.strategy in ("auto", "none"):
+        strategy, label = "none", "no strategy"
+    limits = f", {why}" if count < len(names) else ""
+    return strategy, tuple(names[:count]), f"{label}, {count} of {len(names)}{limits}"

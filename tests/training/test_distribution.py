@@ -15,12 +15,13 @@ import tensorflow as tf
 from keras_corrupt.kernels import replicas
 from keras_corrupt.models import Electra
 from keras_corrupt.training import PretrainConfig
-from keras_corrupt.training.distribution import ALONE, Distribution
+from keras_corrupt.training.distribution import ALONE, Distribution, selected
 from keras_corrupt.training.runner import xla_pays
 from tests.training.conftest import with_devices
 
 SCRIPT = Path(__file__).with_name("train_on_devices.py")
 BACKEND = keras.backend.backend()
+CONFIG = PretrainConfig(model="Electra", preset="tiny", output="")
 SYSTEMS = ("masked_lm", "electra", "teams")
 #: TensorFlow takes long to trace and compile a step for several devices. One is
 #: compiled, the others run eagerly.
@@ -170,14 +171,35 @@ def test_no_tpu(monkeypatch):
 def test_one_device_needs_no_strategy():
     chosen = with_devices("auto")
     assert (chosen.strategy, chosen.handle, len(chosen.devices)) == ("none", None, 1)
-    assert chosen.describe(16) == "1 CPU; no strategy: the only one"
+    assert chosen.describe(16) == "1 CPU; no strategy, 1 of 1"
+
+
+@pytest.mark.parametrize(
+    "changes, count, reason",
+    [
+        ({}, 8, "MirroredStrategy, 8 of 8"),
+        ({"devices": 2}, 2, "MirroredStrategy, 2 of 8, as asked"),
+        ({"strategy": "none", "devices": 1}, 1, "no strategy, 1 of 8, as asked"),
+        (
+            {"batch_size": 24, "accumulate": 2},
+            6,
+            "MirroredStrategy, 6 of 8, no more share 12 sequences evenly",
+        ),
+    ],
+)
+def test_all_devices_that_can_share_a_batch_are_used(changes, count, reason):
+    config = dataclasses.replace(CONFIG, **changes)
+    names = [f"GPU:{i}" for i in range(8)]
+    chosen = selected(config, names, "mirrored", "MirroredStrategy")
+    strategy = "none" if count == 1 else "mirrored"
+    assert chosen == (strategy, tuple(names[:count]), reason)
 
 
 def test_the_line_of_the_banner():
     gpus = tuple(f"gpu:{i}" for i in range(4))
-    chosen = Distribution("jax", gpus, "DataParallel over 4 of 4", processes=2)
+    chosen = Distribution("jax", gpus, "DataParallel, 4 of 4", processes=2)
     assert chosen.describe(64) == (
-        "4 GPUs in 2 processes, 16 sequences of a batch each; DataParallel over 4 of 4"
+        "4 GPUs in 2 processes, 16 sequences of a batch each; DataParallel, 4 of 4"
     )
 
 
@@ -186,9 +208,7 @@ def test_steps_over_several_tensorflow_devices_are_not_compiled_whole():
 
 
 def test_a_batch_that_cannot_be_split():
-    config = PretrainConfig(
-        model="Electra", preset="tiny", output="", batch_size=24, accumulate=2
-    )
+    config = dataclasses.replace(CONFIG, batch_size=24, accumulate=2)
     three, five = (
         Distribution("mirrored", tuple(f"GPU:{i}" for i in range(n)), "")
         for n in (3, 5)
