@@ -63,11 +63,24 @@ class SeedGenerator(keras.random.SeedGenerator):
         return seed + number * 0x9E3779B1 * ops.array([1, 0], seed.dtype)
 
 
-class Dropout(keras.layers.Dropout):
-    """Dropout that differs between replicas."""
+class Dropout(keras.layers.Layer):
+    """Zeroes a fraction of its input; which, differs between replicas.
+
+    Args:
+        rate: The fraction.
+    """
 
     def __init__(self, rate, **kwargs):
-        super().__init__(0.0, **kwargs)  # without a generator of Keras's
+        super().__init__(**kwargs)
         self.rate = rate
         if rate > 0:
             self.seed_generator = SeedGenerator()
+        self.built = True
+
+    def call(self, x, training=False):
+        if not training or not self.rate:
+            return x
+        return keras.random.dropout(x, self.rate, seed=self.seed_generator)
+
+    def get_config(self):
+        return {**super().get_config(), "rate": self.rate}

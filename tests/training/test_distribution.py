@@ -110,7 +110,7 @@ def test_models_draw_by_replica():
     layers = [
         layer
         for layer in model._flatten_layers()
-        if isinstance(layer, keras.layers.Dropout)
+        if isinstance(layer, replicas.Dropout)
     ]
     assert len(layers) > 8
     for layer in layers:
