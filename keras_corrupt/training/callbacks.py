@@ -93,8 +93,8 @@ class RunLog(keras.callbacks.Callback):
             "step": step,
             "tokens": step * self.tokens_per_step,
             "seconds": round(seconds, 1),
-            "learning_rate": float(self.model.optimizer.learning_rate),
-            **{name: float(value) for name, value in sorted(logs.items())},
+            "learning_rate": logs["learning_rate"],
+            **{n: float(v) for n, v in sorted(logs.items()) if n != "learning_rate"},
         }
         self.rows.append(row)
         temporary = self.path.with_suffix(".tmp")
@@ -266,6 +266,8 @@ class Intervals(keras.callbacks.Callback):
             logs = {**logs, **validate(self.model, self.validation)}
             # The last update may have spoilt weights that no loss has met yet.
             self._check(logs["val_loss"])
+            # Computed here: all processes must do what any does on the devices.
+            logs["learning_rate"] = float(self.model.optimizer.learning_rate)
             for listener in self.listeners:
                 listener.on_interval_end(self.step, logs)
         self.checkpoints.save(self.model, self.step)
