@@ -10,6 +10,7 @@ import contextlib
 import dataclasses
 import json
 import os
+import re
 from typing import Any
 
 import keras
@@ -19,6 +20,8 @@ import numpy as np
 STRATEGIES = {"tensorflow": ("none", "mirrored", "tpu"), "jax": ("none", "jax")}
 #: Characters of an error that other processes are told.
 MESSAGE_BYTES = 2048
+#: How the errors begin that a failed exchange between processes causes.
+LOST = re.compile("UNKNOWN|INTERNAL|UNAVAILABLE|ABORTED|CANCELLED|DEADLINE_EXCEEDED")
 
 
 class LostProcessError(RuntimeError):
@@ -170,11 +173,12 @@ ALONE = Distribution("none", ("default",), "no strategy")
 @contextlib.contextmanager
 def explained_loss():
     """Turns the errors that another process's end causes into one that tells."""
-    import jax
-
     try:
         yield
-    except jax.errors.JaxRuntimeError as error:
+    # JAX raises one or the other.
+    except (RuntimeError, ValueError) as error:
+        if not LOST.match(str(error)):
+            raise
         raise LostProcessError(
             "This process cannot go on; most likely another one ended "
             f"({str(error).splitlines()[0][:200]}). Run the same command on every host "
