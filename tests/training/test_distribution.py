@@ -35,6 +35,8 @@ RUNS = {
         ),
         "electra/all/2/compiled",
         "draws//2/eager",
+        "continued//1,1,1/eager",
+        "continued//2,4,1/eager",
     ],
     "jax": [
         *(f"{s}/{w}/1/compiled" for s in SYSTEMS for w in ("plain", "all")),
@@ -46,7 +48,7 @@ RUNS = {
 
 
 @pytest.fixture(scope="module")
-def results(tmp_path_factory):
+def results(prepared, tmp_path_factory):
     """Run -> name -> array, of `train_on_devices.py`."""
     path = tmp_path_factory.mktemp("devices") / "arrays.npz"
     environment = os.environ | {
@@ -54,7 +56,7 @@ def results(tmp_path_factory):
         "PYTHONPATH": str(SCRIPT.parents[2]),
     }
     ran = subprocess.run(
-        [sys.executable, str(SCRIPT), str(path), *RUNS],
+        [sys.executable, str(SCRIPT), str(path), str(prepared.directory), *RUNS],
         env=environment,
         capture_output=True,
         text=True,
@@ -70,7 +72,8 @@ def results(tmp_path_factory):
 
 
 @pytest.mark.parametrize(
-    "run", [run for run in RUNS if run.split("/")[2] != "1" and "draws" not in run]
+    "run",
+    [run for run in RUNS if run.startswith(SYSTEMS) and run.split("/")[2] != "1"],
 )
 def test_several_devices_train_as_one(results, run):
     """Also where they hold unequal shares of what is learned from, or none."""
@@ -102,6 +105,17 @@ def test_devices_draw_different_numbers(results):
     assert len(drawn) == 5
     for name, (one, other) in drawn.items():
         assert not np.array_equal(one, other), name
+
+
+@pytest.mark.tensorflow_only  # On JAX, tests/integration/test_processes.py.
+def test_a_run_continues_on_other_devices(results):
+    """Nothing is drawn, so that it must end where one device ends."""
+    alone = results["continued//1,1,1/eager"]
+    others = results["continued//2,4,1/eager"]
+    assert others.keys() == alone.keys()
+    assert np.ptp(alone["loss"]) > 0.1
+    for name, array in others.items():
+        np.testing.assert_allclose(array, alone[name], 1e-4, 2e-6, err_msg=name)
 
 
 def test_models_draw_by_replica():

@@ -1,13 +1,18 @@
 """Trains for five steps without chance on some of four CPU devices.
 
-    python train_on_devices.py OUTPUT.npz SYSTEM/SETTING/DEVICES/MODE...
+    python train_on_devices.py OUTPUT.npz DATA SYSTEM/SETTING/DEVICES/MODE...
 
 Writes the metrics of each step, the weights after the last and validation metrics. The
-mode is `compiled`, or `eager`, which takes less time on TensorFlow.
+mode is `compiled`, or `eager`, which takes less time on TensorFlow. Instead of a system,
+`draws` writes what each device draws, and `continued` what a run comes to that goes on
+with other devices; that one reads examples from DATA.
 """
 
+import contextlib
 import os
 import sys
+import tempfile
+from pathlib import Path
 
 os.environ["XLA_FLAGS"] = "--xla_force_host_platform_device_count=4"
 
@@ -15,11 +20,18 @@ import keras
 import numpy as np
 import tensorflow as tf
 
-from keras_corrupt.models import replaced_token_detection
-from keras_corrupt.training import AdamW, WarmupLinearDecay
-from keras_corrupt.training.callbacks import validate
-from tests.conftest import make_inputs
-from tests.integration.train_five_steps import make_model, most_likely
+from keras_corrupt.corruption import Masking
+from keras_corrupt.models import MaskedLM, masked_lm, replaced_token_detection
+from keras_corrupt.training import (
+    AdamW,
+    Checkpoints,
+    PretrainConfig,
+    WarmupLinearDecay,
+    pretrain,
+)
+from keras_corrupt.training.callbacks import read_metrics, validate
+from tests.conftest import SIZES, make_inputs
+from tests.integration.train_five_steps import NO_DROPOUT, make_model, most_likely
 from tests.training.conftest import with_devices
 
 STEPS, ROWS = 5, 8
@@ -134,25 +146,83 @@ def on_each(devices, model, inputs):
     return {name: np.asarray(array) for name, array in outputs.items()}
 
 
+class IntervalEnded(Exception):
+    """Ends a run after its first checkpoint."""
+
+
+def continued(data, counts):
+    """What a run without chance comes to that uses so many devices in each step."""
+    encoder = SIZES["discriminator"] | {"vocabulary_size": 120, "max_length": 32}
+    MaskedLM.presets["tiny"] = {"encoder": encoder | NO_DROPOUT, "mask_rate": 0.1}
+    masked_lm.masked_lm.choose_positions = first_positions
+    save = Checkpoints.save
+
+    def save_and_end(self, model, step):
+        save(self, model, step)
+        raise IntervalEnded
+
+    with tempfile.TemporaryDirectory() as output:
+        for count in counts:
+            config = PretrainConfig(
+                model="MaskedLM",
+                preset="tiny",
+                output=f"{output}/run",
+                data=data,
+                objective={"keep_rate": 0.0, "random_rate": 0.0},
+                sequence_length=32,
+                batch_size=8,
+                steps=len(counts),
+                learning_rate=1e-2,
+                warmup_steps=1,
+                epsilon=1e-3,
+                interval=1,
+                validation_batches=2,
+                devices=count,
+            )
+            Checkpoints.save = save_and_end
+            with contextlib.suppress(IntervalEnded):
+                pretrain(config)
+        rows = read_metrics(Path(output) / "run" / "metrics.csv")
+        last = Checkpoints(Path(output) / "run" / "checkpoints")
+        with np.load(last.path(len(counts))) as archive:
+            arrays = {name: archive[name] for name in archive.files}
+    Checkpoints.save = save
+    del arrays["description"]
+    names = ("loss", "mlm_accuracy", "val_mlm_loss")
+    return arrays | {name: np.array([row[name] for row in rows]) for name in names}
+
+
+def first_positions(inputs, mask_rate, unmaskable_ids, seed):
+    """Chooses the same positions each time."""
+    ones = keras.ops.ones_like(inputs["token_ids"][:, :4])
+    positions = ones * keras.ops.arange(1, 5, dtype="int32")
+    weights = keras.ops.cast(inputs["padding_mask"][:, 12:16], "float32")
+    return Masking(positions, weights)
+
+
 if __name__ == "__main__":
     if keras.backend.backend() == "tensorflow":
         cpu = tf.config.list_physical_devices("CPU")[0]
         four = [tf.config.LogicalDeviceConfiguration()] * 4
         tf.config.set_logical_device_configuration(cpu, four)
+    replaced_token_detection.sample_tokens = most_likely
     found = {}
-    for run in sys.argv[2:]:
+    for run in sys.argv[3:]:
         system, setting, count, mode = run.split("/")
         tf.config.run_functions_eagerly(mode == "eager")
         import time
 
         t, c = time.time(), time.process_time()
-        devices = with_devices(int(count))
-        with devices.scope():
-            keras.utils.set_random_seed(0)
-            replaced_token_detection.sample_tokens = most_likely
-            arrays = (
-                draws(devices) if system == "draws" else train(system, setting, devices)
-            )
+        if system == "continued":
+            arrays = continued(sys.argv[2], [int(n) for n in count.split(",")])
+        else:
+            devices = with_devices(int(count))
+            with devices.scope():
+                keras.utils.set_random_seed(0)
+                if system == "draws":
+                    arrays = draws(devices)
+                else:
+                    arrays = train(system, setting, devices)
         found |= {f"{run}/{name}": array for name, array in arrays.items()}
         print(run, time.time() - t, time.process_time() - c, flush=True)
         np.savez(sys.argv[1], **found)
