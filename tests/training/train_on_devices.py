@@ -3,9 +3,9 @@
     python train_on_devices.py OUTPUT.npz DATA SYSTEM/SETTING/DEVICES/MODE...
 
 Writes the metrics of each step, the weights after the last and validation metrics. The
-mode is `compiled`, or `eager`, which takes less time on TensorFlow. Instead of a system,
-`draws` writes what each device draws, and `continued` what a run comes to that goes on
-with other devices; that one reads examples from DATA.
+mode is `compiled`, or `eager`, which takes less time on TensorFlow. In place of a
+system, `draws` writes what each device draws, and `continued` what a run comes to that
+goes on with other devices; that one reads examples from DATA.
 """
 
 import contextlib
