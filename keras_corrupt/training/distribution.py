@@ -112,7 +112,12 @@ class Distribution:
 
             return {name: rows(array) for name, array in batch.items()}
 
-        return batches.map(part)
+        # TensorFlow's own sharding, among hosts, only warns of what it cannot shard.
+        options = tf.data.Options()
+        options.experimental_distribute.auto_shard_policy = (
+            tf.data.experimental.AutoShardPolicy.OFF
+        )
+        return batches.map(part).with_options(options)
 
     # === What several processes agree on ===
 

@@ -82,7 +82,7 @@ class Processes:
     def wait(self):
         """Returns exit codes and logs."""
         for process in self.processes:
-            process.wait(timeout=300)
+            process.wait(timeout=600)
         codes = [process.returncode for process in self.processes]
         return codes, [log.read_text() for log in self.logs]
 
@@ -100,7 +100,7 @@ def test_two_processes_train_as_one_until_one_is_lost(prepared, tmp_path):
     assert codes == [0], logs
 
     two = Processes(2, data, broken, tmp_path)
-    deadline = time.monotonic() + 300
+    deadline = time.monotonic() + 600
     while not checkpoints(broken):
         assert all(p.poll() is None for p in two.processes), two.wait()
         assert time.monotonic() < deadline
@@ -124,11 +124,11 @@ def test_two_processes_train_as_one_until_one_is_lost(prepared, tmp_path):
     assert [row["step"] for row in rows] == [20, 40, 60]
     for row, other in zip(rows, expected, strict=True):
         for name in ("mlm_loss", "rtd_loss", "rtd_auc", "replaced_fraction"):
-            assert row[name] == pytest.approx(other[name], rel=1e-3), name
+            assert row[name] == pytest.approx(other[name], rel=1e-4), name
     assert checkpoints(broken) == checkpoints(whole)
     name = checkpoints(whole)[-1]
     with np.load(broken / "checkpoints" / name) as ours:
         with np.load(whole / "checkpoints" / name) as theirs:
             assert ours.files == theirs.files
             for key in theirs.files:
-                np.testing.assert_allclose(ours[key], theirs[key], 1e-2, 1e-4)
+                np.testing.assert_allclose(ours[key], theirs[key], 1e-3, 1e-5)
