@@ -61,7 +61,7 @@ def make_dataset(
         vocabulary_size: Tokens that the model knows, to check the data against.
         seed: Seed of the order.
         start_step: Global batches to skip.
-        num_hosts: Processes that train together. Each reads the share `host` of every
+        num_hosts: Processes that train together. Each reads the part `host` of every
             global batch; the batch is the same whatever their number.
         host: This process's number, from 0.
         shuffle_buffer: Examples to shuffle among, held in memory.
@@ -87,10 +87,10 @@ def make_dataset(
         records = tf.data.TFRecordDataset(files.paths).skip(start)
     if drop_remainder is None:
         drop_remainder = split == "train"
-    # Consecutive records go to different hosts, so that their batches together are the
-    # batch that one host would see.
-    records = records.shard(num_hosts, host)
+    # Hosts take consecutive parts of each batch, so that theirs, one after the other,
+    # are the batch that one host would see.
     batches = records.batch(batch_size // num_hosts, drop_remainder=drop_remainder)
+    batches = batches.shard(num_hosts, host)
 
     def parse_batch(serialized):
         batch = parse(serialized, files.format, files.max_length)
@@ -108,8 +108,9 @@ def make_dataset(
     if split == "validation":
         # So that Keras, and a progress bar, know where the pass ends.
         size = batch_size // num_hosts
-        share = len(range(start + host, files.examples, num_hosts))
-        count = share // size if drop_remainder else -(-share // size)
+        rest = max(0, files.examples - start)
+        count = rest // size if drop_remainder else -(-rest // size)
+        count = len(range(host, count, num_hosts))
         batches = batches.apply(tf.data.experimental.assert_cardinality(count))
     return batches.prefetch(tf.data.AUTOTUNE)
 

@@ -5,6 +5,7 @@ from keras import ops
 
 from keras_corrupt.encoders.embeddings import initializer
 from keras_corrupt.kernels import dropout_of, kernels_for
+from keras_corrupt.kernels.replicas import Dropout
 
 
 class SelfAttention(keras.layers.Layer):
@@ -36,7 +37,7 @@ class SelfAttention(keras.layers.Layer):
         self.key = dense("key")
         self.value = dense("value")
         self.output_projection = dense("output_projection")
-        self.dropout = keras.layers.Dropout(dropout, dtype=self.dtype_policy)
+        self.dropout = Dropout(dropout, dtype=self.dtype_policy)
 
     def build(self, input_shape=None):
         for layer in (self.query, self.key, self.value, self.output_projection):

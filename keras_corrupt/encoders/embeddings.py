@@ -3,6 +3,8 @@
 import keras
 from keras import ops
 
+from keras_corrupt.kernels.replicas import Dropout
+
 
 def initializer(stddev):
     """Returns BERT's initializer: normal, cut off at two standard deviations."""
@@ -66,7 +68,7 @@ class TextEmbeddings(keras.layers.Layer):
                 epsilon=1e-12, dtype=self.dtype_policy, name="norm"
             ),
         )
-        self.dropout = keras.layers.Dropout(dropout, dtype=self.dtype_policy)
+        self.dropout = Dropout(dropout, dtype=self.dtype_policy)
 
     def build(self, input_shape=None):
         for table in (self.token, self.position, self.segment):

@@ -6,6 +6,7 @@ from keras import ops
 from keras_corrupt.encoders.attention import SelfAttention
 from keras_corrupt.encoders.embeddings import TextEmbeddings, initializer
 from keras_corrupt.kernels import dropout_of, kernels_for
+from keras_corrupt.kernels.replicas import Dropout
 
 
 class TransformerLayer(keras.layers.Layer):
@@ -62,7 +63,7 @@ class TransformerLayer(keras.layers.Layer):
         self.intermediate = dense(intermediate_size, "intermediate")
         self.feedforward_output = dense(hidden_size, "feedforward_output")
         self.feedforward_norm = norm("feedforward_norm")
-        self.dropout = keras.layers.Dropout(dropout, dtype=self.dtype_policy)
+        self.dropout = Dropout(dropout, dtype=self.dtype_policy)
 
     def build(self, input_shape=None):
         shape = (None, None, self.hidden_size)

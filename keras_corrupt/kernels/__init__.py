@@ -22,7 +22,7 @@ def kernels_for(training):
 
 
 def dropout_of(layer, training):
-    """Returns the rate and the seed generator of a `keras.layers.Dropout`."""
+    """Returns the rate and the seed generator of a `replicas.Dropout`."""
     if training and layer.rate > 0:
         return layer.rate, layer.seed_generator
     return 0.0, None

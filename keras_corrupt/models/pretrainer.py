@@ -3,14 +3,24 @@
 import keras
 from keras import ops
 
+from keras_corrupt.kernels.replicas import (
+    SeedGenerator,
+    share_of_loss,
+    sum_over_replicas,
+)
 from keras_corrupt.models import preset_directory
 
 
 def weighted_mean(values, weights):
-    """Mean of `values` weighted by `weights`; 0 where no weight is positive."""
+    """Mean of `values` weighted by `weights`; 0 where no weight is positive.
+
+    A replica's is its part of the mean over the whole batch: replicas differ in the
+    weight that they hold, so that a mean of their means would be another one.
+    """
     values = ops.cast(values, "float32")
     weights = ops.cast(weights, "float32")
-    return ops.sum(values * weights) / ops.maximum(ops.sum(weights), 1.0)
+    total = sum_over_replicas(ops.sum(weights))
+    return ops.sum(values * weights) / ops.maximum(total, 1.0)
 
 
 class Pretrainer(keras.Model):
@@ -79,7 +89,7 @@ class Pretrainer(keras.Model):
         self.unmaskable_ids = tuple(unmaskable_ids)
         self.seed = seed
         self.tokenizer = tokenizer
-        self.seed_generator = keras.random.SeedGenerator(seed)
+        self.seed_generator = SeedGenerator(seed)
         self.term_metrics = [
             keras.metrics.Mean(name=f"{term}_loss") for term in self.loss_weights
         ]
@@ -127,7 +137,7 @@ class Pretrainer(keras.Model):
             metric.update_state(values, weights)
             total = total + weight * weighted_mean(values, weights)
         self.update_metrics(y_pred)
-        return total
+        return share_of_loss(total)
 
     # === Presets ===
 

@@ -9,6 +9,11 @@ import time
 import keras
 import numpy as np
 
+from keras_corrupt.training.distribution import ALONE
+
+#: Updates after which several processes ask one another whether to stop.
+STEPS_BETWEEN_QUESTIONS = 10
+
 
 class NonFiniteLossError(RuntimeError):
     """The loss became infinite or not a number."""
@@ -88,8 +93,8 @@ class RunLog(keras.callbacks.Callback):
             "step": step,
             "tokens": step * self.tokens_per_step,
             "seconds": round(seconds, 1),
-            "learning_rate": float(self.model.optimizer.learning_rate),
-            **{name: float(value) for name, value in sorted(logs.items())},
+            "learning_rate": logs["learning_rate"],
+            **{n: float(v) for n, v in sorted(logs.items()) if n != "learning_rate"},
         }
         self.rows.append(row)
         temporary = self.path.with_suffix(".tmp")
@@ -132,13 +137,17 @@ def validate(model, dataset):
         dataset: Batches of validation examples.
 
     Returns:
-        A dict of floats; names begin with `val_`.
+        A dict of floats; names begin with `val_`. The loss is made up of the terms'
+        means over all positions, however they are divided into batches.
     """
     state = model.seed_generator.state
     saved = np.array(state)
     state.assign(np.zeros_like(saved))
     metrics = model.evaluate(dataset, return_dict=True, verbose=0)
     state.assign(saved)
+    metrics["loss"] = sum(
+        weight * metrics[f"{term}_loss"] for term, weight in model.loss_weights.items()
+    )
     return {f"val_{name}": float(value) for name, value in metrics.items()}
 
 
@@ -192,7 +201,8 @@ class Intervals(keras.callbacks.Callback):
     """Ends each interval: validates, logs, warns and checkpoints; stops when asked.
 
     Ctrl-C and SIGTERM let the step under way finish; then the state is saved. A
-    second Ctrl-C breaks off at once.
+    second Ctrl-C breaks off at once. Several processes stop together, soon after one
+    was asked.
 
     Args:
         checkpoints: `Checkpoints` to write to.
@@ -200,16 +210,26 @@ class Intervals(keras.callbacks.Callback):
         batches_per_step: Batches in an update.
         validation: Batches of validation examples.
         listeners: Callbacks with `on_interval_end(step, logs)`.
+        distribution: The run's `Distribution`.
     """
 
-    def __init__(self, checkpoints, step, batches_per_step, validation, listeners):
+    def __init__(
+        self,
+        checkpoints,
+        step,
+        batches_per_step,
+        validation,
+        listeners,
+        distribution=ALONE,
+    ):
         super().__init__()
+        self.distribution = distribution
         self.validation = validation
         self.checkpoints = checkpoints
         self.step = step
         self.batches_per_step = batches_per_step
         self.listeners = listeners
-        self.interrupted = False
+        self.interrupted = self.stopped = False
         self.handlers = {}
 
     def on_train_begin(self, logs=None):
@@ -231,8 +251,13 @@ class Intervals(keras.callbacks.Callback):
         self.batches += 1
         whole_step = self.batches % self.batches_per_step == 0
         self.step += whole_step
-        if self.interrupted and whole_step:
-            self.model.stop_training = True
+        alone = self.distribution.processes == 1
+        if whole_step and (alone or self.step % STEPS_BETWEEN_QUESTIONS == 0):
+            self._stop_if_asked()
+
+    def _stop_if_asked(self):
+        if self.distribution.any(self.interrupted):
+            self.stopped = self.model.stop_training = True
 
     def on_epoch_end(self, epoch, logs=None):
         self._check(logs["loss"])
@@ -241,9 +266,12 @@ class Intervals(keras.callbacks.Callback):
             logs = {**logs, **validate(self.model, self.validation)}
             # The last update may have spoilt weights that no loss has met yet.
             self._check(logs["val_loss"])
+            # Computed here: all processes must do what any does on the devices.
+            logs["learning_rate"] = float(self.model.optimizer.learning_rate)
             for listener in self.listeners:
                 listener.on_interval_end(self.step, logs)
         self.checkpoints.save(self.model, self.step)
+        self._stop_if_asked()
 
     def _check(self, loss):
         if not math.isfinite(loss):

@@ -8,6 +8,8 @@ from pathlib import Path
 
 import numpy as np
 
+from keras_corrupt.training.distribution import ALONE
+
 
 class CheckpointError(RuntimeError):
     """A checkpoint could not be written or read."""
@@ -20,15 +22,19 @@ class Checkpoints:
     number generators) and of its optimizer (moments, counters, averages), and the
     number of steps done, which fixes the position in the data. Each is a NumPy
     archive without pickles, written under another name and renamed when complete.
+    Nothing in it depends on the number of devices or processes. Of several processes
+    the first writes and reads, and only it need see the directory.
 
     Args:
         directory: Where they are; made when the first is written.
         keep: How many of the latest to keep.
+        distribution: The run's `Distribution`.
     """
 
-    def __init__(self, directory, keep=2):
+    def __init__(self, directory, keep=2, distribution=ALONE):
         self.directory = Path(directory)
         self.keep = keep
+        self.distribution = distribution
 
     def steps(self):
         """Returns the steps of the complete checkpoints, in order."""
@@ -51,6 +57,9 @@ class Checkpoints:
             CheckpointError: It could not be written, for lack of space, say. Earlier
                 checkpoints are untouched.
         """
+        self.distribution.together(lambda: self._write(model, step), first_only=True)
+
+    def _write(self, model, step):
         path = self.path(step)
         temporary = path.with_name(f"{path.name}.tmp")
         arrays, description = state(model)
@@ -85,6 +94,17 @@ class Checkpoints:
             CheckpointError: There are checkpoints and none can be read, or the
                 model is not the one that wrote it.
         """
+        step, arrays = self.distribution.together(
+            lambda: self._read_latest(model), first_only=True
+        ) or (0, {})
+        step = int(self.distribution.from_first({"step": np.int32(step)})["step"])
+        if step:
+            arrays = self.distribution.from_first(arrays or state(model)[0])
+            for name, variable in _variables(model):
+                variable.assign(arrays[name])
+        return step
+
+    def _read_latest(self, model):
         unreadable = []
         for step in reversed(self.steps()):
             try:
@@ -98,25 +118,14 @@ class Checkpoints:
             except (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile) as e:
                 unreadable.append(f"{self.path(step)}: {e}")
                 continue
-            self._assign(model, arrays, description, self.path(step))
-            return step
+            _check(model, description, self.path(step))
+            return step, arrays
         if unreadable:
             raise CheckpointError(
                 "No checkpoint can be read. Remove them to start anew:\n  "
                 + "\n  ".join(unreadable)
             )
-        return 0
-
-    def _assign(self, model, arrays, description, path):
-        variables = dict(_variables(model))
-        _, expected = state(model)
-        if expected["variables"] != description.get("variables"):
-            raise CheckpointError(
-                f"{path} was written by another model or optimizer. Use another "
-                "output directory, or --init_from to take over weights only."
-            )
-        for name, variable in variables.items():
-            variable.assign(arrays[name])
+        return 0, {}
 
 
 def state(model):
@@ -128,6 +137,15 @@ def state(model):
         for name, variable in _variables(model)
     ]
     return arrays, {"variables": described}
+
+
+def _check(model, description, path):
+    _, expected = state(model)
+    if expected["variables"] != description.get("variables"):
+        raise CheckpointError(
+            f"{path} was written by another model or optimizer. Use another "
+            "output directory, or --init_from to take over weights only."
+        )
 
 
 def _variables(model):

@@ -80,6 +80,19 @@ class PretrainConfig:
     validation_batches: int = 50
     """Batches in a validation, at most."""
 
+    # Where to train. A continued run may differ in these.
+    devices: Literal["auto"] | int = "auto"
+    """Number of devices to share each batch among; all there are if not given."""
+    strategy: Literal["auto", "none", "mirrored", "tpu", "jax"] = "auto"
+    """How: by TensorFlow's `MirroredStrategy` or `TPUStrategy`, or by JAX."""
+    coordinator: str | None = None
+    """HOST:PORT of the first of several JAX processes; `auto` on a Cloud TPU or under
+    Slurm."""
+    processes: int = 1
+    """Number of these processes; each is started with the same command."""
+    process_id: int = 0
+    """The number of this process, from 0."""
+
     init_from: str | None = None
     """A preset directory whose weights (and tokenizer) to start from."""
     smoke: bool = False
@@ -129,6 +142,16 @@ class PretrainConfig:
                 f"--batch_size {self.batch_size} is not divisible by --accumulate "
                 f"{self.accumulate}."
             )
+        if self.coordinator and not self.data:
+            raise ValueError(
+                "Several processes need --data, examples that each can read. Make them "
+                "once with python -m keras_corrupt.data prepare."
+            )
+        if not 0 <= self.process_id < self.processes:
+            raise ValueError(
+                f"--process_id {self.process_id} must be from 0 to less than "
+                f"--processes {self.processes}."
+            )
         if not 0 <= self.warmup_steps < self.steps:
             raise ValueError(
                 f"--warmup_steps {self.warmup_steps} must be less than --steps "
@@ -152,7 +175,10 @@ class PretrainConfig:
                 )
 
     #: Fields that may differ when a run is continued.
-    FREE = ("output", "workers", "validation_batches")
+    FREE = (
+        *("output", "workers", "validation_batches"),
+        *("devices", "strategy", "coordinator", "processes", "process_id"),
+    )
 
     def as_dict(self):
         """Returns the fields that a continued run must agree with, JSON-ready."""

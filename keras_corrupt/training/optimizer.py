@@ -6,6 +6,7 @@ import keras
 from keras import ops
 
 from keras_corrupt.kernels import fused
+from keras_corrupt.kernels.replicas import sum_over_replicas
 
 
 @keras.saving.register_keras_serializable(package="keras_corrupt")
@@ -98,7 +99,18 @@ class AdamW(keras.optimizers.Optimizer):
             ops.zeros(g.shape, g.dtype) + g if hasattr(g, "indices") else g
             for g in grads
         ]
-        super().apply(dense, trainable_variables)
+        # Keras clips, accumulates and averages on each replica; with the sum over the
+        # replicas all do the same as one device does.
+        super().apply(sum_over_replicas(dense), trainable_variables)
+
+    def _backend_update_step(self, grads, trainable_variables, learning_rate):
+        # Each replica updates its own copy. Keras would add up the gradients here.
+        for gradient, variable in zip(grads, trainable_variables, strict=True):
+            self.update_step(gradient, variable, learning_rate)
+
+    def _backend_increment_gradient_accumulators(self, grads, accumulated):
+        for gradient, total in zip(grads, accumulated, strict=True):
+            total.assign_add(gradient)
 
     def update_step(self, gradient, variable, learning_rate):
         index = self._get_variable_index(variable)

@@ -8,9 +8,8 @@ from keras_corrupt.evaluation.baselines import random_detector
 from keras_corrupt.evaluation.memory import process_bytes, training_bytes
 
 
-def banner(config, model, info, output):
+def banner(config, model, info, output, distribution):
     """Returns the lines that open a run."""
-    devices = ", ".join(keras.distribution.list_devices()) or "cpu"
     per_step = flops.training_flops(
         model.forward_flops(config.sequence_length), config.batch_size, 1
     )
@@ -25,7 +24,8 @@ def banner(config, model, info, output):
     )
     lines = {
         "model": f"{config.model} {config.preset}, {config.dtype}",
-        "backend": f"{keras.backend.backend()} on {devices}",
+        "backend": keras.backend.backend(),
+        "devices": distribution.describe(config.batch_size // config.accumulate),
         "parameters": networks,
         "memory": f"{(state + activations) / 1e9:.2f} GB for a step: {state / 1e9:.2f} "
         f"weights and optimizer, {activations / 1e9:.2f} activations; with the program "

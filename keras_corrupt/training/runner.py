@@ -18,7 +18,7 @@ from keras_corrupt.data.tokenizer import WordPieceTokenizer
 from keras_corrupt.evaluation.baselines import unigram_baseline
 from keras_corrupt.evaluation.show import corrupted_examples
 from keras_corrupt.models import preset_directory
-from keras_corrupt.training import report
+from keras_corrupt.training import distribution, report
 from keras_corrupt.training.callbacks import (
     Intervals,
     NonFiniteLossError,
@@ -67,6 +67,9 @@ def main(recipe, description, **variants):
             sys.exit(130)  # a shell's code for Ctrl-C: what follows should not run
     except (ValueError, CheckpointError, NonFiniteLossError, OSError) as error:
         sys.exit(f"Error: {error}")
+    except distribution.LostProcessError as error:
+        print(f"Error: {error}", file=sys.stderr, flush=True)
+        os._exit(1)  # an orderly end would wait for the lost process
 
 
 def pretrain(config):
@@ -83,60 +86,77 @@ def pretrain(config):
             other settings; nothing was changed.
         NonFiniteLossError: The loss became infinite or not a number.
         CheckpointError: A checkpoint could not be written or read.
+        LostProcessError: Another process of the run ended.
     """
     if config.smoke:
         config = config.shrunk()
     cls = getattr(keras_corrupt.models, config.model)
     config.check(cls.presets)
+    devices = distribution.choose(config)
     # An option that the model refuses shows now, not after the data are prepared.
     cls.from_preset("tiny", name="trial", **config.objective)
     output = Path(config.output)
-    with claimed(output, config):
-        return run(config, cls, output)
+    with contextlib.ExitStack() as stack:
+        stack.enter_context(devices.scope())
+        devices.together(
+            lambda: stack.enter_context(claimed(output, config)), first_only=True
+        )
+        return run(config, cls, output, devices)
 
 
-def run(config, cls, output):
+def run(config, cls, output, devices):
     """Does what `pretrain` says, in the directory that is its own."""
     keras.utils.set_random_seed(config.seed)
-    model, info = build(config, cls, output)
+    model, info = build(config, cls, output, devices)
     validation = batches_of(info, "validation", config)
     validation = validation.take(config.validation_batches).cache()
+    held_out = devices.share(validation, config.batch_size // config.accumulate)
     unigram = unigram_of(info, validation, model)
-    print(report.banner(config, model, info, output), flush=True)
+    if devices.first:
+        print(report.banner(config, model, info, output, devices), flush=True)
 
-    compile_model(model, config)
-    checkpoints = Checkpoints(output / "checkpoints")
+    compile_model(model, config, devices.strategy)
+    checkpoints = Checkpoints(output / "checkpoints", distribution=devices)
     while (step := checkpoints.restore(model)) < config.steps:
-        if step:
-            print(f"Continuing at step {step:,}.", flush=True)
-        log = RunLog(output, step, config.batch_size * config.sequence_length)
-        listeners = [log, Warnings(config.steps, unigram[0])]
+        callbacks, listeners = [], []
+        if devices.first:
+            if step:
+                print(f"Continuing at step {step:,}.", flush=True)
+            progress = Progress(step, config.steps, config.accumulate)
+            log = RunLog(output, step, config.batch_size * config.sequence_length)
+            callbacks = [progress, log]
+            listeners = [log, Warnings(config.steps, unigram[0])]
         intervals = Intervals(
-            checkpoints, step, config.accumulate, validation, listeners
+            checkpoints, step, config.accumulate, held_out, listeners, devices
         )
-        progress = Progress(step, config.steps, config.accumulate)
-        train(model, config, info, step, [progress, log, intervals])
-        if intervals.interrupted:
-            print(
-                f"\nStopped and saved at step {intervals.step:,}. Run the same command "
-                "again to continue."
-            )
+        batches = batches_of(info, "train", config, step, devices)
+        train(model, config, batches, step, [*callbacks, intervals])
+        if intervals.stopped:
+            if devices.first:
+                print(
+                    f"\nStopped and saved at step {intervals.step:,}. Run the same "
+                    "command again to continue."
+                )
             return None
     # With a moving average, the average is the result (a finished run's checkpoint
     # holds both).
     model.optimizer.finalize_variable_values(model.trainable_variables)
-    finish(output, model, validation, unigram)
+    metrics = validate(model, held_out)
+    examples = corrupted_examples(model, report.first_examples(validation))
+    devices.together(
+        lambda: finish(output, model, metrics, unigram, examples), first_only=True
+    )
     return model
 
 
-def train(model, config, info, step, callbacks):
+def train(model, config, batches, step, callbacks):
     """Trains from `step` on: to the end, or to the end of a broken interval."""
     # A run that was stopped within an interval first completes that one.
     stop = min(config.steps, (step // config.interval + 1) * config.interval)
     whole = stop - step == config.interval
     try:
         model.fit(
-            batches_of(info, "train", config, step),
+            batches,
             steps_per_epoch=(stop - step) * config.accumulate,
             epochs=(config.steps - step) // config.interval if whole else 1,
             callbacks=callbacks,
@@ -148,8 +168,8 @@ def train(model, config, info, step, callbacks):
             callback.release()  # Keras does not when training fails
 
 
-def batches_of(info, split, config, step=0):
-    """Returns the batches of a split, from update `step` on."""
+def batches_of(info, split, config, step=0, devices=distribution.ALONE):
+    """Returns the batches of a split, this process's part, from update `step` on."""
     return make_dataset(
         info.directory,
         split,
@@ -157,6 +177,8 @@ def batches_of(info, split, config, step=0):
         max_length=config.sequence_length,
         seed=config.seed,
         start_step=step * config.accumulate,
+        num_hosts=devices.processes,
+        host=devices.process,
     )
 
 
@@ -227,9 +249,25 @@ def check_same_run(output, was, asked):
         )
 
 
-def build(config, cls, output):
+def build(config, cls, output, devices):
     """Returns the model and the `DatasetInfo` of its examples."""
-    start, tokenizer, vocabulary = None, None, config.vocabulary
+    # One process that lacks the data must not leave the others waiting for it.
+    info = devices.together(lambda: prepare(config, cls, output))
+    saved = WordPieceTokenizer.load(info.directory)
+    options = {"seed": config.seed, "dtype": config.dtype, **config.objective}
+    if config.init_from:
+        model = cls.from_preset(config.init_from, **options)
+        if model.tokenizer is None:
+            model.tokenizer = saved
+    else:
+        size = {cls.main_network: {"vocabulary_size": saved.vocabulary_size}}
+        model = cls.from_preset(config.preset, tokenizer=saved, **size, **options)
+    return model, info
+
+
+def prepare(config, cls, output):
+    """Checks `--init_from`; finds or makes the examples: returns a `DatasetInfo`."""
+    tokenizer, vocabulary = None, config.vocabulary
     flags = {
         "lowercase": config.lowercase,
         "strip_accents": config.strip_accents,
@@ -266,18 +304,10 @@ def build(config, cls, output):
             f"--data {config.data} was made with another vocabulary than --init_from "
             f"{config.init_from}. Prepare it anew with {vocabulary}."
         )
-    options = {"seed": config.seed, "dtype": config.dtype, **config.objective}
-    if start is not None:
-        model = cls.from_preset(config.init_from, **options)
-        if model.tokenizer is None:
-            model.tokenizer = saved
-    else:
-        size = {cls.main_network: {"vocabulary_size": saved.vocabulary_size}}
-        model = cls.from_preset(config.preset, tokenizer=saved, **size, **options)
-    return model, info
+    return info
 
 
-def compile_model(model, config):
+def compile_model(model, config, strategy="none"):
     """Compiles `model` for training and makes the optimizer's variables."""
     schedule = WarmupLinearDecay(
         config.learning_rate, config.steps, config.warmup_steps
@@ -296,12 +326,18 @@ def compile_model(model, config):
         use_ema=bool(config.ema),
         ema_momentum=config.ema or 0.99,
     )
-    model.compile(optimizer=optimizer, jit_compile=xla_pays())
+    model.compile(optimizer=optimizer, jit_compile=xla_pays(strategy))
     optimizer.build(model.trainable_variables)
 
 
-def xla_pays():
-    """Whether to compile whole steps: not on CPUs, where TensorFlow is faster."""
+def xla_pays(strategy="none"):
+    """Whether to compile whole steps.
+
+    Not on CPUs, where TensorFlow is faster, nor under its strategies, whose steps span
+    several devices.
+    """
+    if strategy in ("mirrored", "tpu"):
+        return False
     return keras.backend.backend() != "tensorflow" or any(
         "cpu" not in device.lower() for device in keras.distribution.list_devices()
     )
@@ -319,10 +355,9 @@ def unigram_of(info, validation, model):
     )
 
 
-def finish(output, model, validation, unigram):
+def finish(output, model, metrics, unigram, examples):
     """Saves the preset and shows what the run came to."""
     model.save_to_preset(output / "preset")
-    metrics = validate(model, validation)
     rows = read_metrics(output / "metrics.csv")
     report.draw_curves(rows, output / "curves.png", unigram[0])
     print("\n" + report.table(metrics, unigram, model.chance))
@@ -332,6 +367,6 @@ def finish(output, model, validation, unigram):
         if "val_rtd_auc" in metrics
         else "\nValidation examples ([original: prediction]):"
     )
-    for text in corrupted_examples(model, report.first_examples(validation)):
+    for text in examples:
         print(f"  {text}")
     print(f"\nCurves: {output / 'curves.png'}   Model: {output / 'preset'}")

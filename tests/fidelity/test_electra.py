@@ -13,6 +13,7 @@ import pytest
 from keras import ops
 
 from keras_corrupt.evaluation.parameters import complete_generator
+from keras_corrupt.kernels.replicas import Dropout
 from keras_corrupt.models import Electra, MaskedLM
 from keras_corrupt.training import AdamW
 from keras_corrupt.training.runner import compile_model
@@ -73,7 +74,7 @@ def test_dropout_is_a_tenth_in_every_layer_of_both_networks(size):
     model = Electra.from_preset(size, discriminator=small, generator=sizes)
     for network in model.networks.values():
         layers = network._flatten_layers()
-        rates = [x.rate for x in layers if isinstance(x, keras.layers.Dropout)]
+        rates = [x.rate for x in layers if isinstance(x, Dropout)]
         # the embeddings', then each layer's own and its attention's
         assert rates == [0.1] * (1 + 2 * network.encoder.num_layers)
 

@@ -5,10 +5,10 @@ FIDELITY.md lists all details, with the tests that show them.
 
 from typing import NamedTuple
 
-import keras
 import numpy as np
 import pytest
 
+from keras_corrupt.kernels.replicas import Dropout
 from keras_corrupt.models import Teams
 from keras_corrupt.training import main, runner
 from keras_corrupt.training.runner import compile_model
@@ -86,7 +86,7 @@ def test_generator_is_as_wide_and_its_bottom_half_shared(size):
         layer.rate
         for network in model.networks.values()
         for layer in network._flatten_layers()
-        if isinstance(layer, keras.layers.Dropout)
+        if isinstance(layer, Dropout)
     }
     assert rates == {0.1}
 

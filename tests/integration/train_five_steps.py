@@ -23,9 +23,9 @@ def most_likely(logits, seed):
     return ops.cast(ops.argmax(ops.stop_gradient(logits), axis=-1), "int32")
 
 
-def make_model(run):
+def make_model(run, **encoder):
     ids = {name: SIZES[name] for name in ("mask_id", "unmaskable_ids")}
-    discriminator = SIZES["discriminator"] | NO_DROPOUT | {"num_layers": 1}
+    discriminator = SIZES["discriminator"] | NO_DROPOUT | {"num_layers": 1} | encoder
     if run == "masked_lm":
         return MaskedLM(discriminator, keep_rate=0.0, random_rate=0.0, **ids)
     if run == "teams":

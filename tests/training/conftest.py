@@ -1,1 +1,10 @@
+from keras_corrupt.training import PretrainConfig, distribution
 from tests.data.conftest import corpus, prepared, settings  # noqa: F401
+
+
+def with_devices(count, **changes):
+    """The `Distribution` that a run on `count` devices would choose."""
+    config = PretrainConfig(
+        model="Electra", preset="tiny", output="", devices=count, **changes
+    )
+    return distribution.choose(config)

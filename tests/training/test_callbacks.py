@@ -83,10 +83,10 @@ def test_validation_is_repeatable_and_leaves_training_alone(sizes, inputs):
 
 def log_intervals(directory, step, steps, loss=1.0):
     log = RunLog(directory, step, tokens_per_step=10)
-    log.set_model(SimpleNamespace(optimizer=SimpleNamespace(learning_rate=0.5)))
     log.on_train_begin()
+    logs = {"loss": loss, "a_loss": np.float32(2.0), "learning_rate": 0.5}
     for done in steps:
-        log.on_interval_end(done, {"loss": loss, "a_loss": np.float32(2.0)})
+        log.on_interval_end(done, logs)
     log.release()
     return log
 
@@ -176,7 +176,8 @@ def intervals():
     # A test run in the background may have begun with the signal ignored.
     before = signal.signal(signal.SIGINT, signal.default_int_handler)
     callback = Intervals(Saved(), 10, 2, validation=None, listeners=[])
-    callback.set_model(SimpleNamespace(stop_training=False))
+    optimizer = SimpleNamespace(learning_rate=0.5)
+    callback.set_model(SimpleNamespace(stop_training=False, optimizer=optimizer))
     callback.set_params({"steps": 6})
     callback.on_train_begin()
     callback.on_epoch_begin(0)

@@ -1,0 +1,86 @@
+"""What the replicas of a training step owe each other.
+
+Under a TensorFlow strategy each device runs the step on its share of the batch. Keras
+leaves three things to each replica alone that concern the whole batch: the weights
+that a mean is divided by, the gradient before it is clipped, and the state of the
+random number generators, which would make all replicas draw the same. On JAX one step
+spans all devices, and on one device there is one replica; there all this is nothing.
+"""
+
+import keras
+from keras import ops
+
+
+def _replica():
+    """Returns this replica's context, or `None` where there is no other replica."""
+    if keras.backend.backend() != "tensorflow":
+        return None
+    import tensorflow as tf
+
+    context = tf.distribute.get_replica_context()
+    return context if context and context.num_replicas_in_sync > 1 else None
+
+
+def sum_over_replicas(tensors):
+    """Adds up over all replicas a tensor, or each of a list. No gradient flows."""
+    replica = _replica()
+    if replica is None:
+        return tensors
+    return replica.all_reduce("SUM", tensors)
+
+
+def share_of_loss(part):
+    """Returns a replica's loss as Keras counts it.
+
+    Keras adds up the gradients of all replicas, and reports each replica's loss times
+    the number of replicas.
+
+    Args:
+        part: Scalar, what this replica adds to the loss of the whole batch.
+
+    Returns:
+        A scalar with the gradient of `part`, and the value of the whole batch's loss
+        divided by the number of replicas, on every replica.
+    """
+    replica = _replica()
+    if replica is None:
+        return part
+    value = ops.stop_gradient(part)
+    share = sum_over_replicas(value) / replica.num_replicas_in_sync
+    return part + (share - value)
+
+
+class SeedGenerator(keras.random.SeedGenerator):
+    """Seeds that differ between replicas; those of the first are Keras's."""
+
+    def next(self, ordered=True):
+        seed = super().next(ordered)
+        replica = _replica()
+        if replica is None:
+            return seed
+        number = ops.cast(replica.replica_id_in_sync_group, seed.dtype)
+        # Far steps, because the generators of a model may have neighbouring seeds.
+        return seed + number * 0x9E3779B1 * ops.array([1, 0], seed.dtype)
+
+
+class Dropout(keras.layers.Layer):
+    """Zeroes a fraction of its input; which, differs between replicas.
+
+    Args:
+        rate: The fraction.
+    """
+
+    def __init__(self, rate, **kwargs):
+        super().__init__(**kwargs)
+        self.rate = rate
+        if rate > 0:
+            self.seed_generator = SeedGenerator()
+        self.built = True
+
+    def call(self, x, training=False):
+        if not training or not self.rate:
+            return x
+        return keras.random.dropout(x, self.rate, seed=self.seed_generator)
+
+    def get_config(self):
+        return {**super().get_config(), "rate": self.rate}

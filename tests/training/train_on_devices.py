@@ -1,0 +1,228 @@
+"""Trains for five steps without chance on some of four CPU devices.
+
+    python train_on_devices.py OUTPUT.npz DATA SYSTEM/SETTING/DEVICES/MODE...
+
+Writes the metrics of each step, the weights after the last and validation metrics. The
+mode is `compiled`, or `eager`, which takes less time on TensorFlow. In place of a
+system, `draws` writes what each device draws, and `continued` what a run comes to that
+goes on with other devices; that one reads examples from DATA.
+"""
+
+import contextlib
+import os
+import sys
+import tempfile
+from pathlib import Path
+
+os.environ["XLA_FLAGS"] = "--xla_force_host_platform_device_count=4"
+
+import keras
+import numpy as np
+import tensorflow as tf
+
+from keras_corrupt.corruption import Masking
+from keras_corrupt.models import MaskedLM, masked_lm, replaced_token_detection
+from keras_corrupt.training import (
+    AdamW,
+    Checkpoints,
+    PretrainConfig,
+    WarmupLinearDecay,
+    pretrain,
+)
+from keras_corrupt.training.callbacks import read_metrics, validate
+from tests.conftest import SIZES, make_inputs
+from tests.integration.train_five_steps import NO_DROPOUT, make_model, most_likely
+from tests.training.conftest import with_devices
+
+STEPS, ROWS = 5, 8
+#: Name -> settings of the optimizer.
+SETTINGS = {
+    "plain": {},
+    "all": {
+        "global_clipnorm": 0.5,
+        "gradient_accumulation_steps": 2,
+        "use_ema": True,
+        "ema_momentum": 0.5,
+    },
+}
+
+
+def batch(seed):
+    """Examples whose later rows are shorter and have fewer positions to learn from.
+
+    The last two rows have none at all, so that one of four devices has none.
+    """
+    rng = np.random.default_rng(seed)
+    inputs = make_inputs(ROWS, seed=seed)
+    keep = np.arange(20)[None, :] < np.arange(20, 20 - ROWS, -1)[:, None]
+    inputs = {name: array * keep for name, array in inputs.items()}
+    # Every row has at least ten tokens; its first is [CLS].
+    positions = [rng.choice(np.arange(1, 9), 4, replace=False) for _ in range(ROWS)]
+    counts = np.array([4, 4, 3, 2, 2, 1, 0, 0])
+    weights = np.arange(4)[None, :] < counts[:, None]
+    return inputs | {
+        "masked_positions": np.array(positions, "int32"),
+        "masked_weights": weights.astype("float32"),
+    }
+
+
+def dataset(batches, rows=None):
+    """Batches of eight examples, as many as there are in the first `rows`."""
+    arrays = [batch(seed) for seed in range(batches)]
+    arrays = {name: np.concatenate([a[name] for a in arrays]) for name in arrays[0]}
+    arrays = {name: array[:rows] for name, array in arrays.items()}
+    return tf.data.Dataset.from_tensor_slices(arrays).batch(ROWS)
+
+
+def train(system, setting, devices):
+    """Returns the arrays of one run."""
+    model = make_model(system)
+    rng = np.random.default_rng(1)
+    for variable in model.trainable_variables:
+        start = 1.0 if variable.name == "gamma" else 0.0
+        variable.assign(start + rng.normal(0.0, 0.1, variable.shape))
+    # A large epsilon: Adam divides by the gradient's size, and would magnify the
+    # rounding errors of tiny gradients.
+    optimizer = AdamW(
+        WarmupLinearDecay(2e-3, total_steps=8, warmup_steps=2),
+        epsilon=1e-3,
+        bias_correction=False,
+        **SETTINGS[setting],
+    )
+    model.compile(optimizer, jit_compile=keras.backend.backend() == "jax")
+    batches = optimizer.gradient_accumulation_steps or 1
+    history = model.fit(
+        dataset(STEPS * batches),
+        epochs=STEPS,
+        steps_per_epoch=batches,
+        verbose=0,
+        shuffle=False,
+    ).history
+    arrays = {f"metrics.{name}": values for name, values in history.items()}
+    for i, variable in enumerate(model.trainable_variables):
+        arrays[f"weights.{i}"] = keras.ops.convert_to_numpy(variable)
+    # Three batches, the last with three of eight examples.
+    return arrays | validate(model, devices.share(dataset(3, rows=19), ROWS))
+
+
+def draws(devices):
+    """What a model draws on each device for one and the same example."""
+    inputs = {name: array[:1] for name, array in batch(0).items()}
+    fixed = ("masked_positions", "masked_weights")
+    found = {}
+    for name, dropout, static in (
+        ("masks", {}, False),
+        ("dropout", {"dropout": 0.5}, True),
+        ("attention_dropout", {"attention_dropout": 0.5}, True),
+    ):
+        model = make_model("electra", **dropout)
+        x = {n: a for n, a in inputs.items() if static or n not in fixed}
+        outputs = on_each(devices, model, x)
+        names = ("mlm_logits", "rtd_logits") if static else ("masked_positions",)
+        found |= {f"{name}.{n}": outputs[n] for n in names}
+    return found
+
+
+def on_each(devices, model, inputs):
+    """Calls a model on the same example on all devices; returns arrays of rows."""
+    if keras.backend.backend() == "tensorflow":
+        outputs = devices.handle.run(lambda: model(inputs, training=True))
+        values = devices.handle.experimental_local_results
+        return {n: np.concatenate(values(x), axis=0) for n, x in outputs.items()}
+    import jax
+
+    def rows(array):
+        array = np.repeat(array, len(devices.devices), axis=0)
+        layout = devices.handle.get_data_layout(array.shape)
+        return jax.device_put(array, layout.backend_layout)
+
+    @jax.jit
+    def call(trainable, rest, x):
+        return model.stateless_call(trainable, rest, x, training=True)[0]
+
+    variables = (model.trainable_variables, model.non_trainable_variables)
+    values = [[v.value for v in group] for group in variables]
+    outputs = call(*values, {name: rows(array) for name, array in inputs.items()})
+    return {name: np.asarray(array) for name, array in outputs.items()}
+
+
+class IntervalEnded(Exception):
+    """Ends a run after its first checkpoint."""
+
+
+def continued(data, counts):
+    """What a run without chance comes to that uses so many devices in each step."""
+    encoder = SIZES["discriminator"] | {"vocabulary_size": 120, "max_length": 32}
+    MaskedLM.presets["tiny"] = {"encoder": encoder | NO_DROPOUT, "mask_rate": 0.1}
+    masked_lm.masked_lm.choose_positions = first_positions
+    save = Checkpoints.save
+
+    def save_and_end(self, model, step):
+        save(self, model, step)
+        raise IntervalEnded
+
+    with tempfile.TemporaryDirectory() as output:
+        for count in counts:
+            config = PretrainConfig(
+                model="MaskedLM",
+                preset="tiny",
+                output=f"{output}/run",
+                data=data,
+                objective={"keep_rate": 0.0, "random_rate": 0.0},
+                sequence_length=32,
+                batch_size=8,
+                steps=len(counts),
+                learning_rate=1e-2,
+                warmup_steps=1,
+                epsilon=1e-3,
+                interval=1,
+                validation_batches=2,
+                devices=count,
+            )
+            Checkpoints.save = save_and_end
+            with contextlib.suppress(IntervalEnded):
+                pretrain(config)
+        rows = read_metrics(Path(output) / "run" / "metrics.csv")
+        last = Checkpoints(Path(output) / "run" / "checkpoints")
+        with np.load(last.path(len(counts))) as archive:
+            arrays = {name: archive[name] for name in archive.files}
+    Checkpoints.save = save
+    del arrays["description"]
+    names = ("loss", "mlm_accuracy", "val_mlm_loss")
+    return arrays | {name: np.array([row[name] for row in rows]) for name in names}
+
+
+def first_positions(inputs, mask_rate, unmaskable_ids, seed):
+    """Chooses the same positions each time."""
+    ones = keras.ops.ones_like(inputs["token_ids"][:, :4])
+    positions = ones * keras.ops.arange(1, 5, dtype="int32")
+    weights = keras.ops.cast(inputs["padding_mask"][:, 12:16], "float32")
+    return Masking(positions, weights)
+
+
+if __name__ == "__main__":
+    if keras.backend.backend() == "tensorflow":
+        cpu = tf.config.list_physical_devices("CPU")[0]
+        four = [tf.config.LogicalDeviceConfiguration()] * 4
+        tf.config.set_logical_device_configuration(cpu, four)
+    replaced_token_detection.sample_tokens = most_likely
+    found = {}
+    for run in sys.argv[3:]:
+        system, setting, count, mode = run.split("/")
+        tf.config.run_functions_eagerly(mode == "eager")
+        import time
+
+        t, c = time.time(), time.process_time()
+        if system == "continued":
+            arrays = continued(sys.argv[2], [int(n) for n in count.split(",")])
+        else:
+            devices = with_devices(int(count))
+            with devices.scope():
+                keras.utils.set_random_seed(0)
+                if system == "draws":
+                    arrays = draws(devices)
+                else:
+                    arrays = train(system, setting, devices)
+        found |= {f"{run}/{name}": array for name, array in arrays.items()}
+        print(run, time.time() - t, time.process_time() - c, flush=True)
+        np.savez(sys.argv[1], **found)
