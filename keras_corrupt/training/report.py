@@ -19,17 +19,18 @@ def banner(config, model, info, output, distribution):
     if shared:
         networks += f" ({shared:,} of them shared)"
     tokens = config.batch_size * config.sequence_length
+    batch = config.batch_size // config.accumulate
     state, activations, program = training_bytes(
-        model, config.batch_size // config.accumulate, config.sequence_length
+        model, batch // len(distribution.devices), config.sequence_length
     )
     lines = {
         "model": f"{config.model} {config.preset}, {config.dtype}",
         "backend": keras.backend.backend(),
-        "devices": distribution.describe(config.batch_size // config.accumulate),
+        "devices": distribution.describe(batch),
         "parameters": networks,
-        "memory": f"{(state + activations) / 1e9:.2f} GB for a step: {state / 1e9:.2f} "
-        f"weights and optimizer, {activations / 1e9:.2f} activations; with the program "
-        f"{(state + activations + program + process_bytes()) / 1e9:.2f}",
+        "memory": f"{state / 1e9:.2f} GB of weights and optimizer, "
+        f"{activations / 1e9:.2f} GB of activations on each device; with the program "
+        f"{(state + activations + program + process_bytes()) / 1e9:.2f} GB",
         "data": f"{info.directory}: {info.train.examples:,} examples, "
         f"{info.train.tokens:,} tokens; "
         f"{info.validation.examples:,} held out",
