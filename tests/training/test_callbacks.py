@@ -201,6 +201,19 @@ def test_a_signal_stops_after_a_whole_step(intervals, number):
     assert intervals.checkpoints.done == [12]
 
 
+def test_processes_stop_at_the_same_step(intervals):
+    """Another one was asked to; all ask at every tenth step."""
+    asked = []
+    intervals.distribution = SimpleNamespace(
+        processes=2, any=lambda flag: asked.append(flag) or True
+    )
+    for batch in range(20):  # two a step, from step 10 on
+        assert not intervals.model.stop_training
+        intervals.on_train_batch_end(batch)
+    assert intervals.model.stop_training and intervals.stopped
+    assert (intervals.step, asked) == (20, [False])
+
+
 @pytest.mark.parametrize("batches, rows", [(4, []), (6, [13])])
 def test_only_a_complete_interval_gets_a_row(intervals, monkeypatch, batches, rows):
     seen = []

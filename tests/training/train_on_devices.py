@@ -18,6 +18,7 @@ os.environ["XLA_FLAGS"] = "--xla_force_host_platform_device_count=4"
 
 import keras
 import numpy as np
+import pytest
 import tensorflow as tf
 
 from keras_corrupt.corruption import Masking
@@ -153,15 +154,20 @@ class IntervalEnded(Exception):
 def continued(data, counts):
     """What a run without chance comes to that uses so many devices in each step."""
     encoder = SIZES["discriminator"] | {"vocabulary_size": 120, "max_length": 32}
-    MaskedLM.presets["tiny"] = {"encoder": encoder | NO_DROPOUT, "mask_rate": 0.1}
-    masked_lm.masked_lm.choose_positions = first_positions
+    preset = {"encoder": encoder | NO_DROPOUT, "mask_rate": 0.1}
     save = Checkpoints.save
 
     def save_and_end(self, model, step):
         save(self, model, step)
         raise IntervalEnded
 
-    with tempfile.TemporaryDirectory() as output:
+    with (
+        pytest.MonkeyPatch.context() as patch,
+        tempfile.TemporaryDirectory() as output,
+    ):
+        patch.setitem(MaskedLM.presets, "tiny", preset)
+        patch.setattr(masked_lm.masked_lm, "choose_positions", first_positions)
+        patch.setattr(Checkpoints, "save", save_and_end)
         for count in counts:
             config = PretrainConfig(
                 model="MaskedLM",
@@ -179,14 +185,12 @@ def continued(data, counts):
                 validation_batches=2,
                 devices=count,
             )
-            Checkpoints.save = save_and_end
             with contextlib.suppress(IntervalEnded):
                 pretrain(config)
         rows = read_metrics(Path(output) / "run" / "metrics.csv")
         last = Checkpoints(Path(output) / "run" / "checkpoints")
         with np.load(last.path(len(counts))) as archive:
             arrays = {name: archive[name] for name in archive.files}
-    Checkpoints.save = save
     del arrays["description"]
     names = ("loss", "mlm_accuracy", "val_mlm_loss")
     return arrays | {name: np.array([row[name] for row in rows]) for name in names}
