@@ -14,7 +14,11 @@ import sys
 import tempfile
 from pathlib import Path
 
-os.environ["XLA_FLAGS"] = "--xla_force_host_platform_device_count=4"
+os.environ["XLA_FLAGS"] = (
+    "--xla_force_host_platform_device_count=4 "
+    # Compiling takes longer than training.
+    "--xla_backend_optimization_level=0 --xla_llvm_disable_expensive_passes=true"
+)
 
 import keras
 import numpy as np
@@ -90,8 +94,12 @@ def train(system, setting, devices):
         bias_correction=False,
         **SETTINGS[setting],
     )
-    model.compile(optimizer, jit_compile=keras.backend.backend() == "jax")
     batches = optimizer.gradient_accumulation_steps or 1
+    model.compile(
+        optimizer,
+        steps_per_execution=batches,
+        jit_compile=keras.backend.backend() == "jax",
+    )
     history = model.fit(
         dataset(STEPS * batches),
         epochs=STEPS,
