@@ -4,7 +4,6 @@ from tests.data.conftest import corpus, prepared, settings  # noqa: F401
 
 def with_devices(count, **changes):
     """The `Distribution` that a run on `count` devices would choose."""
-    config = PretrainConfig(
-        model="Electra", preset="tiny", output="", devices=count, **changes
-    )
+    changes = {"devices": count, **changes}
+    config = PretrainConfig(model="Electra", preset="tiny", output="", **changes)
     return distribution.choose(config)

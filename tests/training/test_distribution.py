@@ -116,7 +116,8 @@ def test_a_run_continues_on_other_devices(results):
 
 
 def test_models_draw_by_replica():
-    model = Electra.from_preset("tiny")
+    rates = {"dropout": 0.1, "attention_dropout": 0.1}
+    model = Electra.from_preset("tiny", discriminator=rates)
     assert isinstance(model.seed_generator, replicas.SeedGenerator)
     layers = [
         layer
