@@ -68,7 +68,10 @@ TESTS = {paths}
             path,
         ],
         args = [path],
-        data = RECIPES + ["pyproject.toml"] + glob(["tests/fixtures/*.npz"]),
+        data = RECIPES + ["pyproject.toml", "setup.py"] + glob([
+            "colab/*.ipynb",
+            "tests/fixtures/*.npz",
+        ]),
         main = "tests/run_pytest.py",
         deps = [
             ":keras_corrupt",

@@ -1,0 +1,227 @@
+"""The notebooks in colab/, executed in a kernel, in miniature."""
+
+import ast
+import os
+import random
+import re
+from pathlib import Path
+
+import nbformat
+import pytest
+from nbclient import NotebookClient
+
+from keras_corrupt.data import WordPieceTokenizer
+from keras_corrupt.training.callbacks import read_metrics
+
+ROOT = Path(__file__).parents[1]
+NOTEBOOKS = sorted((ROOT / "colab").glob("*.ipynb"))
+every_notebook = pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
+
+#: What makes a run small.
+SMALL = {
+    "PRESET": "tiny",
+    "SEQUENCE_LENGTH": 16,
+    "BATCH_SIZE": 16,
+    "STEPS": 60,
+    "WARMUP_STEPS": 5,
+    "INTERVAL": 20,
+    "LEARNING_RATE": 2e-3,
+    "VALIDATION_FRACTION": 0.1,
+}
+#: Likewise, of fine-tuning.
+SETTINGS = {"epochs": 5, "batch_size": 8, "dropout": 0.0}
+
+
+def read(path):
+    return nbformat.read(path, as_version=4)
+
+
+def parameters_of(notebook):
+    """Returns the index of the parameters' cell, and the names that it sets."""
+    (index,) = (
+        i
+        for i, cell in enumerate(notebook.cells)
+        if "parameters" in cell.metadata.get("tags", [])
+    )
+    body = ast.parse(notebook.cells[index].source).body
+    return index, {target.id for node in body for target in node.targets}
+
+
+def execute(name, folder, **parameters):
+    """Executes a notebook in `folder` with other parameters; returns what it prints.
+
+    The package is importable, so that the notebook does not install it.
+    """
+    notebook = read(ROOT / "colab" / f"{name}.ipynb")
+    index, names = parameters_of(notebook)
+    assert parameters.keys() <= names
+    lines = [f"{key} = {value!r}" for key, value in parameters.items()]
+    cell = nbformat.v4.new_code_cell("\n".join(lines))
+    notebook.cells.insert(index + 1, cell)
+    environment = os.environ | {
+        "PYTHONPATH": os.pathsep.join([str(ROOT), os.environ.get("PYTHONPATH", "")]),
+        "MPLBACKEND": "agg",
+        # Compiling takes most of the time.
+        "XLA_FLAGS": "--xla_backend_optimization_level=0",
+    }
+    environment.pop("COLAB_RELEASE_TAG", None)
+    client = NotebookClient(
+        notebook, timeout=600, resources={"metadata": {"path": str(folder)}}
+    )
+    client.execute(env=environment)
+    return {  # by cell
+        cell.id: "".join(
+            output.text for output in cell.outputs if output.get("name") == "stdout"
+        )
+        for cell in notebook.cells
+        if cell.cell_type == "code"
+    }
+
+
+def assert_loss_fell(run):
+    rows = read_metrics(run / "metrics.csv")
+    assert [row["step"] for row in rows] == [20, 40, 60]
+    for term in ("loss", "mlm_loss"):
+        losses = [row[term] for row in rows]  # means over the steps of an interval
+        assert losses[0] > losses[1] > losses[2], term
+    assert (run / "curves.png").stat().st_size > 1000
+
+
+def test_quickstart(tmp_path):
+    rng = random.Random(0)
+    words = {"1": ["delight", "joy", "gem"], "0": ["bore", "mess", "failure"]}
+
+    def review():
+        label = rng.choice(["0", "1"])
+        film = rng.choice(["film", "story", "cast"])
+        return f"the {film} a {' a '.join(rng.choices(words[label], k=3))}", label
+
+    documents = ["\n".join(review()[0] for _ in range(5)) for _ in range(60)]
+    (tmp_path / "reviews.txt").write_text("\n\n".join(documents))
+    folder = tmp_path / "glue" / "SST-2"
+    folder.mkdir(parents=True)
+    for split, count in (("train", 160), ("dev", 40)):
+        rows = ["sentence\tlabel", *("\t".join(review()) for _ in range(count))]
+        (folder / f"{split}.tsv").write_text("\n".join(rows) + "\n")
+    reviews = ["the cast a joy a gem a joy", "the film a mess a bore a mess"]
+
+    printed = execute(
+        "quickstart_tpu",
+        tmp_path,
+        **SMALL,
+        CORPUS=("reviews.txt",),
+        VOCABULARY_SIZE=200,
+        GLUE="glue",
+        SETTINGS=SETTINGS,
+        SENTENCE=reviews[0],
+        REVIEWS=reviews,
+    )
+    run = tmp_path / "runs" / "electra_tiny"
+    assert_loss_fell(run)
+    assert re.match(r"5\d documents, ", printed["examples"])  # of 60, some held out
+    assert printed["masked"].count("[MASK]") >= 3
+    assert printed["look"].count(" > ") >= 3  # replaced tokens
+    tokens = [line.split()[1] for line in printed["score"].splitlines()]
+    assert tokens == ["[CLS]", *reviews[0].split(), "[SEP]"]
+    assert "| SST-2 | accuracy | " in printed["finetune"]
+    assert (run / "glue" / "SST-2" / "published" / "preset").is_dir()
+    assert printed["predict"].splitlines() == [f"1 {reviews[0]}", f"0 {reviews[1]}"]
+
+
+@pytest.mark.tensorflow_only  # Once is enough.
+def test_pretrain_your_language(tmp_path):
+    rng = random.Random(0)
+    words = {
+        "NOUN": ["Äpfel", "Straßen", "Vögel"],
+        "ADJ": ["schön", "süß", "müde"],
+        "VERB": ["blühen", "dürfen", "schonen"],
+    }
+
+    def sentence():
+        tags = rng.choice([("NOUN", "VERB", "ADJ"), ("ADJ", "NOUN", "VERB")])
+        return [(rng.choice(words[tag]), tag) for tag in tags]
+
+    def text():
+        return " ".join(word for word, _ in sentence())
+
+    documents = ["\n".join(text() for _ in range(6)) for _ in range(60)]
+    (tmp_path / "text.txt").write_text("\n\n".join(documents), encoding="utf-8")
+    for split, count in (("train", 240), ("dev", 40)):
+        rows = ["\n".join(f"{w} {t}" for w, t in sentence()) for _ in range(count)]
+        (tmp_path / split).write_text("\n\n".join(rows) + "\n", encoding="utf-8")
+
+    printed = execute(
+        "pretrain_your_language",
+        tmp_path,
+        **SMALL,
+        CORPUS=("text.txt",),
+        VOCABULARY_SIZE=150,
+        SENTENCE="Vögel dürfen schön",
+        TRAIN="train",
+        DEV="dev",
+        SETTINGS=SETTINGS,
+    )
+    run = tmp_path / "runs" / "my_language_tiny"
+    assert_loss_fell(run)
+    # The notebook's own settings keep accents and case.
+    tokenizer = WordPieceTokenizer.load(tmp_path / "examples")
+    tokens = tokenizer.tokens(tokenizer.encode("Vögel dürfen schön schonen"))
+    assert tokens == ["Vögel", "dürfen", "schön", "schonen"]
+    assert str(tokens[:3]) in printed["tokens"]
+    assert "unknown: 0.0000%" in printed["tokens"]
+    assert printed["look"].count(" > ") >= 3
+    assert (run / "tagging" / "tagging" / "published" / "preset").is_dir()
+    assert printed["predict"].split() == [
+        *("NOUN", "Vögel", "VERB", "dürfen", "ADJ", "schön")
+    ]
+
+
+def test_there_are_two_notebooks():
+    assert [path.stem for path in NOTEBOOKS] == [
+        "pretrain_your_language",
+        "quickstart_tpu",
+    ]
+
+
+@every_notebook
+def test_a_notebook_is_clean(path):
+    notebook = read(path)
+    nbformat.validate(notebook)
+    assert (notebook.nbformat, notebook.nbformat_minor) == (4, 5)
+    ids = [cell.id for cell in notebook.cells]
+    assert len(set(ids)) == len(ids)
+    assert all(re.fullmatch("[a-z][a-z-]*", name) for name in ids)  # by hand: stable
+    for cell in notebook.cells:
+        assert set(cell.metadata) <= {"tags"}
+        if cell.cell_type == "code":
+            assert cell.outputs == [] and cell.execution_count is None
+    assert set(notebook.metadata) == {"kernelspec", "language_info"}
+
+
+@every_notebook
+def test_a_notebook_only_calls(path):
+    """What is worth a function or a class belongs in the package."""
+    definitions = re.compile(r"^\s*(def|class|async|lambda)\b", re.MULTILINE)
+    for cell in read(path).cells:
+        if cell.cell_type == "code":
+            assert not definitions.search(cell.source), cell.id
+
+
+@every_notebook
+def test_the_backend_is_chosen_before_keras_is_imported(path):
+    sources = [c.source for c in read(path).cells if c.cell_type == "code"]
+    imports = re.compile(r"^(from|import) (keras|tensorflow|jax)", re.MULTILINE)
+    first = next(i for i, source in enumerate(sources) if imports.search(source))
+    chosen = next(i for i, source in enumerate(sources) if "KERAS_BACKEND" in source)
+    installed = next(i for i, source in enumerate(sources) if "%pip" in source)
+    assert chosen < installed < first
+
+
+@every_notebook
+def test_what_is_installed_exists(path):
+    """The tests do not install, so the line is compared with setup.py."""
+    (install,) = (c.source for c in read(path).cells if c.id == "install")
+    extras = re.findall(r"{SOURCE}\[(\w+)\]", install)
+    assert extras == ["tfds"]
+    setup = (ROOT / "setup.py").read_text()
+    assert all(f'"{extra}": ' in setup for extra in extras)
