@@ -9,8 +9,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-pytestmark = pytest.mark.xdist_group("backends")  # one long fixture
-
 SCRIPT = Path(__file__).with_name("train_five_steps.py")
 SYSTEMS = ("electra", "masked_lm", "teams")
 #: Name -> backend, whether XLA compiles whole steps, and what to train. JAX without

@@ -45,10 +45,6 @@ RUNS = {
 }[BACKEND]
 
 
-#: Tests that share one long run of the script share a worker too.
-together = pytest.mark.xdist_group("devices")
-
-
 @pytest.fixture(scope="module")
 def results(prepared, tmp_path_factory):
     """Run -> name -> array, of `train_on_devices.py`."""
@@ -73,7 +69,6 @@ def results(prepared, tmp_path_factory):
     return found
 
 
-@together
 @pytest.mark.parametrize(
     "run",
     [run for run in RUNS if run.startswith(SYSTEMS) and run.split("/")[2] != "1"],
@@ -95,7 +90,6 @@ def test_several_devices_train_as_one(results, run):
     assert moved[0] > 0.01  # far above the tolerance
 
 
-@together
 def test_clipping_and_averaging_change_what_is_trained(results):
     """Otherwise the comparison above would say nothing of them."""
     for system in SYSTEMS:
@@ -106,7 +100,6 @@ def test_clipping_and_averaging_change_what_is_trained(results):
         assert np.abs(one["weights.0"] - other["weights.0"]).max() > 1e-3
 
 
-@together
 def test_devices_draw_different_numbers(results):
     (drawn,) = (arrays for run, arrays in results.items() if "draws" in run)
     assert len(drawn) == 5
@@ -114,7 +107,6 @@ def test_devices_draw_different_numbers(results):
         assert not np.array_equal(one, other), name
 
 
-@together
 @pytest.mark.tensorflow_only  # On JAX, tests/integration/test_processes.py.
 def test_a_run_continues_on_other_devices(results):
     """Nothing is drawn, so that it must end where one device ends."""
