@@ -62,7 +62,8 @@ def run(dtype, seed, settings):
         seed=seed,
         dtype=dtype,
     )
-    pretrain(config)
+    if pretrain(config) is None:
+        raise SystemExit("Stopped.")
     shutil.copy(folder / "metrics.csv", folder.with_suffix(".csv"))
     return read_metrics(folder / "metrics.csv")
 
