@@ -78,7 +78,10 @@ def run(name, settings):
         seed=settings.seed,
         dtype=settings.dtype,
     )
-    return pretrain(config), step_flops
+    model = pretrain(config)
+    if model is None:
+        raise SystemExit("Stopped.")
+    return model, step_flops
 
 
 def detection_of_common_noise(model, settings, batches=40):
