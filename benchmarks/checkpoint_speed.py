@@ -63,6 +63,7 @@ def seconds(function):
 def main(settings):
     model = Electra.from_preset(settings.preset)
     model.compile(AdamW(1e-4, global_clipnorm=1.0))
+    model.optimizer.build(model.trainable_variables)
     rng = np.random.default_rng(0)
     for variable in model.optimizer.variables:
         if variable.shape:  # moments as after a step: zeros would be easy to write
