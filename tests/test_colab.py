@@ -61,8 +61,6 @@ def execute(name, folder, **parameters):
     environment = os.environ | {
         "PYTHONPATH": os.pathsep.join([str(ROOT), os.environ.get("PYTHONPATH", "")]),
         "MPLBACKEND": "agg",
-        # Compiling takes most of the time.
-        "XLA_FLAGS": "--xla_backend_optimization_level=0",
     }
     environment.pop("COLAB_RELEASE_TAG", None)
     client = NotebookClient(

@@ -29,8 +29,6 @@ def results(tmp_path_factory):
         environment = os.environ | {
             "KERAS_BACKEND": backend,
             "PYTHONPATH": str(SCRIPT.parents[2]),
-            # Compiling takes most of the time.
-            "XLA_FLAGS": "--xla_backend_optimization_level=0",
         }
         processes[name] = subprocess.Popen(
             [sys.executable, str(SCRIPT), str(folder / name), str(xla), *runs],
