@@ -1,8 +1,9 @@
 """Sampling of tokens from a generator's output distribution."""
 
-import keras
-import numpy as np
 from keras import ops
+
+from keras_corrupt.kernels import chosen
+from keras_corrupt.kernels.plain import likeliest_others
 
 
 def sample_tokens(logits, seed):
@@ -17,22 +18,15 @@ def sample_tokens(logits, seed):
     Returns:
         int32 `[batch, masked]`.
     """
-    vocabulary_size = logits.shape[-1]
-    rows = ops.cast(ops.stop_gradient(logits), "float32")
-    rows = ops.reshape(rows, (-1, vocabulary_size))
-    sample = keras.random.categorical(rows, 1, dtype="int32", seed=seed)
-    # Logits that are not numbers make TensorFlow draw an id past the end; the loss
-    # will tell, if the embedding does not fail first.
-    sample = ops.minimum(sample, vocabulary_size - 1)
-    return ops.reshape(sample, (-1, logits.shape[1]))
+    rows = ops.reshape(ops.stop_gradient(logits), (-1, logits.shape[-1]))
+    return ops.reshape(chosen().sample(rows, seed), (-1, logits.shape[1]))
 
 
 def sample_negatives(logits, target_ids, num_negatives, seed):
     """Draws different tokens per position from the softmax, never the original.
 
-    The draws are successive: each is from the softmax over what is left. That is the
-    distribution of the largest sums of logits and Gumbel noise (Kool et al., 2019),
-    which one pass over the vocabulary finds. No gradient flows through the draws.
+    The draws are successive: each is from the softmax over what is left. No gradient
+    flows through them.
 
     Args:
         logits: `[batch, masked, vocabulary]`.
@@ -43,11 +37,10 @@ def sample_negatives(logits, target_ids, num_negatives, seed):
     Returns:
         int32 `[batch, masked, num_negatives]`, in the order of the draws.
     """
-    uniform = keras.random.uniform(ops.shape(logits), seed=seed, dtype="float32")
-    # Uniform draws may be 0, whose logarithm is infinite.
-    gumbel = -ops.log(-ops.log(ops.maximum(uniform, 1e-30)))
-    noisy = ops.cast(ops.stop_gradient(logits), "float32") + gumbel
-    return hardest_negatives(noisy, target_ids, num_negatives)
+    rows = ops.reshape(ops.stop_gradient(logits), (-1, logits.shape[-1]))
+    originals = ops.reshape(target_ids, (-1,))
+    negatives = chosen().sample_others(rows, originals, num_negatives, seed)
+    return ops.reshape(negatives, (-1, logits.shape[1], num_negatives))
 
 
 def hardest_negatives(logits, target_ids, num_negatives):
@@ -66,7 +59,4 @@ def hardest_negatives(logits, target_ids, num_negatives):
     >>> np.array(hardest_negatives(logits, np.array([[1]]), 2)).tolist()
     [[[3, 2]]]
     """
-    token_ids = ops.arange(logits.shape[-1], dtype="int32")
-    is_target = token_ids == ops.cast(target_ids, "int32")[..., None]
-    others = ops.where(is_target, -np.inf, ops.stop_gradient(logits))
-    return ops.cast(ops.top_k(others, num_negatives)[1], "int32")
+    return likeliest_others(ops.stop_gradient(logits), target_ids, num_negatives)

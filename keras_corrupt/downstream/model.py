@@ -9,6 +9,7 @@ import numpy as np
 from keras_corrupt import models
 from keras_corrupt.downstream.batches import make_batches
 from keras_corrupt.encoders import TransformerEncoder
+from keras_corrupt.kernels import FusedTraining
 from keras_corrupt.models import preset_directory
 from keras_corrupt.models.pretrainer import weighted_mean
 
@@ -26,7 +27,7 @@ class Feature(NamedTuple):
     example: int
 
 
-class DownstreamModel(keras.Model):
+class DownstreamModel(FusedTraining, keras.Model):
     """A Transformer encoder with a task's head, from raw examples to predictions.
 
     A subclass makes `head` in its constructor and defines `features`, `call`,

@@ -4,7 +4,7 @@ import keras
 from keras import ops
 
 from keras_corrupt.encoders.embeddings import initializer
-from keras_corrupt.kernels import dropout_of, kernels_for
+from keras_corrupt.kernels import chosen, dropout_of
 from keras_corrupt.kernels.replicas import Dropout
 
 
@@ -58,11 +58,10 @@ class SelfAttention(keras.layers.Layer):
             `[batch, length, hidden]`, without the output projection's bias, which
             is the residual's to add.
         """
-        kernels = kernels_for(training)
         projections = self.query, self.key, self.value
         # One product is faster than three, and so is its gradient.
         kernel = ops.concatenate([dense.kernel for dense in projections], axis=1)
-        context = kernels.attention(
+        context = chosen().attention(
             ops.matmul(x, kernel),
             ops.concatenate([dense.bias for dense in projections], axis=0),
             self.num_heads,

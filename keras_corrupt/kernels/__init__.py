@@ -1,24 +1,57 @@
-"""What a training step does between its matrix products, and Adam's update.
+"""What a training step does between its matrix products, sampling, Adam's update.
 
-`plain` says in `keras.ops` what each function computes; it is what JAX runs.
-`tensorflow` computes the same, most of it as one compiled program forward and one
-backward. A program is compiled once for each shape. Training has one; inference meets
-many, so encoders then use `plain`.
+`plain` says in `keras.ops` what each function computes; it is what JAX, GPUs and TPUs
+run, and inference. `fused` computes the same on TensorFlow and CPUs in fewer passes
+over memory. Its functions cannot be part of a step that XLA compiles as a whole, so
+they are chosen by `FusedTraining`, whose `fit` knows.
 """
+
+import contextlib
+import contextvars
 
 import keras
 
 from keras_corrupt.kernels import plain
 
 if keras.backend.backend() == "tensorflow":
-    from keras_corrupt.kernels import tensorflow as fused
+    from keras_corrupt.kernels import fused
 else:
     fused = plain
 
+_chosen = contextvars.ContextVar("kernels", default=plain)
 
-def kernels_for(training):
+
+def chosen():
     """Returns the module to take the kernels from."""
-    return fused if training else plain
+    return _chosen.get()
+
+
+@contextlib.contextmanager
+def choose(kernels):
+    """Chooses the module for what is traced or run inside."""
+    token = _chosen.set(kernels)
+    try:
+        yield
+    finally:
+        _chosen.reset(token)
+
+
+class FusedTraining:
+    """Makes a model's `fit` use the fused kernels where they can run."""
+
+    def train_step(self, *args):
+        fits = not self.jit_compile and not accelerators()
+        with choose(fused if fits else plain):
+            return super().train_step(*args)
+
+
+def accelerators():
+    """Returns the GPUs and TPUs that TensorFlow would use."""
+    if keras.backend.backend() != "tensorflow":
+        return []
+    import tensorflow as tf
+
+    return [d for d in tf.config.list_logical_devices() if d.device_type != "CPU"]
 
 
 def dropout_of(layer, training):

@@ -1,10 +1,11 @@
-"""The kernels in `keras.ops`: the definition, and what JAX and inference run.
+"""The kernels in `keras.ops`: the definition, and what all but CPU training runs.
 
 Inputs may be of any float type, and results have the type of the first. The norm, the
 gelu and the softmax are computed in float32.
 """
 
 import keras
+import numpy as np
 from keras import ops
 
 
@@ -98,6 +99,61 @@ def cross_entropy(logits, target_ids):
     return ops.sparse_categorical_crossentropy(
         target_ids, ops.cast(logits, "float32"), from_logits=True
     )
+
+
+def sample(logits, seed):
+    """Draws a token for each row from the softmax of its logits.
+
+    Args:
+        logits: `[rows, vocabulary]`.
+        seed: A `keras.random.SeedGenerator`.
+
+    Returns:
+        int32 `[rows]`.
+    """
+    logits = ops.cast(logits, "float32")
+    ids = keras.random.categorical(logits, 1, dtype="int32", seed=seed)[:, 0]
+    # Logits that are not numbers make TensorFlow draw an id past the end; the loss
+    # will tell, if the embedding does not fail first.
+    return ops.minimum(ids, logits.shape[-1] - 1)
+
+
+def sample_others(logits, excluded_ids, count, seed):
+    """Draws different tokens for each row, each from the softmax over what is left.
+
+    That is the distribution of the largest sums of logits and Gumbel noise (Kool et
+    al., 2019).
+
+    Args:
+        logits: `[rows, vocabulary]`.
+        excluded_ids: int `[rows]`, a token of each row that is never drawn.
+        count: Number of tokens to draw, less than the vocabulary's.
+        seed: A `keras.random.SeedGenerator`.
+
+    Returns:
+        int32 `[rows, count]`, in the order of the draws.
+    """
+    uniform = keras.random.uniform(ops.shape(logits), seed=seed, dtype="float32")
+    # Uniform draws may be 0, whose logarithm is infinite.
+    gumbel = -ops.log(-ops.log(ops.maximum(uniform, 1e-30)))
+    return likeliest_others(ops.cast(logits, "float32") + gumbel, excluded_ids, count)
+
+
+def likeliest_others(logits, excluded_ids, count):
+    """Returns the ids of the largest logits, one of them left out.
+
+    Args:
+        logits: `[..., vocabulary]`.
+        excluded_ids: int `[...]`.
+        count: Number of ids.
+
+    Returns:
+        int32 `[..., count]`, the likeliest first.
+    """
+    token_ids = ops.arange(logits.shape[-1], dtype="int32")
+    is_excluded = token_ids == ops.cast(excluded_ids, "int32")[..., None]
+    others = ops.where(is_excluded, -np.inf, logits)
+    return ops.cast(ops.top_k(others, count)[1], "int32")
 
 
 def dropout(x, rate, seed):

@@ -3,6 +3,7 @@
 import keras
 from keras import ops
 
+from keras_corrupt.kernels import FusedTraining
 from keras_corrupt.kernels.replicas import (
     SeedGenerator,
     share_of_loss,
@@ -23,7 +24,7 @@ def weighted_mean(values, weights):
     return ops.sum(values * weights) / ops.maximum(total, 1.0)
 
 
-class Pretrainer(keras.Model):
+class Pretrainer(FusedTraining, keras.Model):
     """Turns outputs into weighted loss terms, metrics and presets.
 
     A subclass builds its networks in the constructor, corrupts text in `call` and

@@ -5,7 +5,7 @@ L_MLM = mean over masked positions t of -log p(x_t | x with [MASK]s)
 
 from keras import ops
 
-from keras_corrupt.kernels import fused
+from keras_corrupt.kernels import chosen
 
 
 def masked_lm_loss(logits, target_ids):
@@ -23,7 +23,7 @@ def masked_lm_loss(logits, target_ids):
     >>> bool(np.isclose(float(loss[0, 0]), np.log(8)))
     True
     """
-    return fused.cross_entropy(logits, target_ids)
+    return chosen().cross_entropy(logits, target_ids)
 
 
 def correct_predictions(logits, target_ids):

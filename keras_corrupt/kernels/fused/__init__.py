@@ -1,0 +1,27 @@
+"""The kernels on TensorFlow and CPUs.
+
+The functions are those of `plain` but for rounding in the last digits. Each goes once
+over its arrays, on all cores, forward and backward: what it keeps for a row stays in
+the processor's cache, and dropout's chance is computed where it is used. The matrix
+products are TensorFlow's.
+"""
+
+from keras_corrupt.kernels.fused.adam import adam
+from keras_corrupt.kernels.fused.attention import attention
+from keras_corrupt.kernels.fused.gelu import bias_gelu
+from keras_corrupt.kernels.fused.residual_norm import residual_norm
+from keras_corrupt.kernels.fused.vocabulary import (
+    cross_entropy,
+    sample,
+    sample_others,
+)
+
+__all__ = [
+    "adam",
+    "attention",
+    "bias_gelu",
+    "cross_entropy",
+    "residual_norm",
+    "sample",
+    "sample_others",
+]

@@ -1,0 +1,164 @@
+"""Multi-head attention without its projections."""
+
+import numpy as np
+import tensorflow as tf
+from keras import ops
+
+from keras_corrupt.kernels.fused.numbers import (
+    F,
+    compiled,
+    dropout_of,
+    dropped,
+    exp,
+    largest,
+    load,
+    rows,
+    store,
+)
+from keras_corrupt.kernels.fused.program import float32, key_of, like, run
+
+
+def attention(projected, bias, num_heads, mask, logits_bias=None, rate=0.0, seed=None):
+    """As `plain.attention`."""
+    query, key, value = split_heads(projected, bias, num_heads)
+    logits = tf.matmul(query, key, transpose_b=True)
+    scale = query.shape[-1] ** -0.5
+    if logits_bias is not None:
+        logits = logits + tf.cast(logits_bias / scale, logits.dtype)
+    weights = attention_weights(logits, scale, mask, rate, seed)
+    context = tf.transpose(tf.matmul(weights, value), (0, 2, 1, 3))
+    return tf.reshape(context, (*ops.shape(projected)[:2], projected.shape[-1] // 3))
+
+
+def split_heads(projected, bias, num_heads):
+    """Adds the bias; returns query, key and value, `[batch, heads, length, size]`."""
+
+    @tf.custom_gradient
+    def f(projected, bias):
+        batch, length, width = ops.shape(projected)
+        shape = batch, num_heads, length, width // (3 * num_heads)
+
+        def gradient(*parts):
+            dx, sums = run(_split_backward, parts, [like(projected)], sums=bias.shape)
+            return dx, tf.cast(sums, bias.dtype)
+
+        outputs = [(shape, projected.dtype)] * 3
+        return run(_split_forward, [projected], outputs, *float32(bias)), gradient
+
+    return f(projected, tf.convert_to_tensor(bias))
+
+
+def attention_weights(logits, scale, mask, rate, seed):
+    """Softmax of the scaled logits over the allowed keys, then dropout."""
+    key = key_of(seed)
+    unseen = tf.where(mask, 0.0, tf.fill(tf.shape(logits)[-1:], -1e9))
+
+    @tf.custom_gradient
+    def f(logits):
+        outputs = [like(logits), like(logits)]
+        weights, softmax = run(
+            _weights_forward, [logits], outputs, unseen, key, F(scale), F(rate)
+        )
+
+        def gradient(dy):
+            (dx,) = run(
+                _weights_backward,
+                [dy, softmax],
+                [like(logits)],
+                key,
+                F(scale),
+                F(rate),
+            )
+            return dx
+
+        return weights, gradient
+
+    return f(logits)
+
+
+@compiled
+def _split_forward(first, x, query, key, value, bias):
+    for b in range(len(x)):
+        for i in range(x.shape[1]):
+            _split_row(x[b, i], query[b], bias, i, 0)
+            _split_row(x[b, i], key[b], bias, i, 1)
+            _split_row(x[b, i], value[b], bias, i, 2)
+
+
+@compiled
+def _split_row(x, out, bias, i, part):
+    heads, _, size = out.shape
+    for h in range(heads):
+        start = (part * heads + h) * size
+        for j in range(size):
+            store(out, (h, i, j), load(x[start + j]) + bias[start + j])
+
+
+@compiled
+def _split_backward(first, query, key, value, dx, dbias):
+    dbias[:] = F(0.0)
+    for b in range(len(dx)):
+        for i in range(dx.shape[1]):
+            _join_row(query[b], dx[b, i], i, 0)
+            _join_row(key[b], dx[b, i], i, 1)
+            _join_row(value[b], dx[b, i], i, 2)
+            _add_row(dx[b, i], dbias)
+
+
+@compiled
+def _join_row(x, out, i, part):
+    heads, _, size = x.shape
+    for h in range(heads):
+        start = (part * heads + h) * size
+        for j in range(size):
+            out[start + j] = x[h, i, j]
+
+
+@compiled
+def _add_row(x, total):
+    for j in range(len(x)):
+        total[j] += load(x[j])
+
+
+@compiled
+def _weights_forward(first, logits, weights, softmax, unseen, key, scale, rate):
+    dropout = dropout_of(key, rate)
+    _, heads, queries, keys = logits.shape
+    z = np.empty(keys, F)
+    start = first * logits[0].size
+    for b in range(len(logits)):
+        for h in range(heads):
+            for i in range(queries):
+                b_, h_, i_ = (
+                    (first + b) % unseen.shape[0],
+                    h % unseen.shape[1],
+                    i % unseen.shape[2],
+                )
+                for j in range(keys):
+                    z[j] = load(logits[b, h, i, j]) * scale + unseen[b_, h_, i_, j]
+                maximum, total = largest(z), F(0.0)
+                for j in range(keys):
+                    z[j] = exp(z[j] - maximum)
+                    total += z[j]
+                for j in range(keys):
+                    z[j] /= total
+                    store(softmax, (b, h, i, j), z[j])
+                for j in range(keys):
+                    store(weights, (b, h, i, j), dropped(z[j], start + j, dropout))
+                start += keys
+
+
+@compiled
+def _weights_backward(first, dy, softmax, dx, key, scale, rate):
+    dropout = dropout_of(key, rate)
+    z = np.empty(dy.shape[-1], F)
+    start = first * dy[0].size
+    dy, softmax, dx = rows(dy), rows(softmax), rows(dx)
+    for i in range(len(dy)):
+        along = F(0.0)
+        for j in range(len(z)):
+            z[j] = dropped(load(dy[i, j]), start + j, dropout)
+            along += z[j] * load(softmax[i, j])
+        for j in range(len(z)):
+            store(dx, (i, j), scale * load(softmax[i, j]) * (z[j] - along))
+        start += len(z)

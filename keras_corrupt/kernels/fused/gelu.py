@@ -1,0 +1,96 @@
+"""Bias and gelu."""
+
+import math
+
+import tensorflow as tf
+
+from keras_corrupt.kernels.fused.numbers import (
+    F,
+    compiled,
+    exp,
+    load,
+    rows,
+    store,
+)
+from keras_corrupt.kernels.fused.program import float32, like, run
+
+
+def bias_gelu(x, bias, approximate=False):
+    """As `plain.bias_gelu`."""
+    forward = _logistic_forward if approximate else _normal_forward
+    backward = _logistic_backward if approximate else _normal_backward
+
+    @tf.custom_gradient
+    def f(x, bias):
+        (bias32,) = float32(bias)
+
+        def gradient(dy):
+            dx, sums = run(backward, [x, dy], [like(x)], bias32, sums=bias.shape)
+            return dx, tf.cast(sums, bias.dtype)
+
+        return run(forward, [x], [like(x)], bias32)[0], gradient
+
+    return f(x, tf.convert_to_tensor(bias))
+
+
+@compiled
+def _normal_distribution(y):
+    """Phi and its derivative, to 1e-7 (Abramowitz and Stegun, 1964, 7.1.26)."""
+    e = exp(F(-0.5) * y * y)
+    t = F(1.0) / (F(1.0) + F(0.3275911 / math.sqrt(2.0)) * abs(y))
+    p = F(1.421413741) + t * (F(-1.453152027) + t * F(1.061405429))
+    above = F(0.5) * e * t * (F(0.254829592) + t * (F(-0.284496736) + t * p))
+    below = above if y < F(0.0) else F(1.0) - above
+    return below, e * F(1.0 / math.sqrt(2.0 * math.pi))
+
+
+@compiled
+def _logistic_distribution(y):
+    """The stand-in for Phi with which gelu is 'approximate', and its derivative."""
+    c, a = F(math.sqrt(8.0 / math.pi)), F(0.044715)
+    below = F(1.0) / (F(1.0) + exp(-c * (y + a * y * y * y)))
+    return below, below * (F(1.0) - below) * c * (F(1.0) + F(3.0) * a * y * y)
+
+
+@compiled
+def _normal_forward(first, x, out, bias):
+    x, out = rows(x), rows(out)
+    for i in range(len(x)):
+        for j in range(len(bias)):
+            y = load(x[i, j]) + bias[j]
+            store(out, (i, j), y * _normal_distribution(y)[0])
+
+
+@compiled
+def _logistic_forward(first, x, out, bias):
+    x, out = rows(x), rows(out)
+    for i in range(len(x)):
+        for j in range(len(bias)):
+            y = load(x[i, j]) + bias[j]
+            store(out, (i, j), y * _logistic_distribution(y)[0])
+
+
+@compiled
+def _normal_backward(first, x, dy, dx, dbias, bias):
+    x, dy, dx = rows(x), rows(dy), rows(dx)
+    dbias[:] = F(0.0)
+    for i in range(len(x)):
+        for j in range(len(bias)):
+            y = load(x[i, j]) + bias[j]
+            below, density = _normal_distribution(y)
+            d = load(dy[i, j]) * (below + y * density)
+            store(dx, (i, j), d)
+            dbias[j] += d
+
+
+@compiled
+def _logistic_backward(first, x, dy, dx, dbias, bias):
+    x, dy, dx = rows(x), rows(dy), rows(dx)
+    dbias[:] = F(0.0)
+    for i in range(len(x)):
+        for j in range(len(bias)):
+            y = load(x[i, j]) + bias[j]
+            below, density = _logistic_distribution(y)
+            d = load(dy[i, j]) * (below + y * density)
+            store(dx, (i, j), d)
+            dbias[j] += d
