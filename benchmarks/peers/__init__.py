@@ -34,6 +34,7 @@ def steps_of_fit(model, batches):
     import keras
 
     go, done = threading.Semaphore(0), threading.Semaphore(0)
+    ended = threading.Event()
 
     class Turns(keras.callbacks.Callback):
         def on_train_batch_begin(self, batch, logs=None):
@@ -42,21 +43,21 @@ def steps_of_fit(model, batches):
         def on_train_batch_end(self, batch, logs=None):
             done.release()
 
-    fit = threading.Thread(
-        target=model.fit,
-        args=(batches,),
-        kwargs={
-            "steps_per_epoch": 10**9,
-            "callbacks": [Turns()],
-            "verbose": 0,
-            "shuffle": False,
-        },
-        daemon=True,
-    )
+    def run():
+        options = {"steps_per_epoch": 10**9, "verbose": 0, "shuffle": False}
+        try:
+            model.fit(batches, callbacks=[Turns()], **options)
+        finally:
+            ended.set()
+            done.release()
+
+    fit = threading.Thread(target=run, daemon=True)
     fit.start()
 
     def step():
         go.release()
         done.acquire()
+        if ended.is_set():
+            raise RuntimeError("`fit` has ended; its error is above.")
 
     return step

@@ -3,7 +3,7 @@ import numpy as np
 import pytest
 from keras import ops
 
-from keras_corrupt.kernels import fused, kernels_for, plain
+from keras_corrupt.kernels import fused, plain
 
 pytestmark = pytest.mark.tensorflow_only
 

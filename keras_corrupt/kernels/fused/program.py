@@ -6,7 +6,6 @@ index at which the slice starts. Arrays are float32, or bfloat16 given as the 16
 of each number (`uint16`).
 """
 
-import math
 import os
 from concurrent.futures import ThreadPoolExecutor
 
@@ -17,8 +16,8 @@ from keras import ops
 
 #: Values that are worth a piece of their own.
 PIECE = 1 << 15
-#: TensorFlow takes an array over if its address is a multiple of this.
-ALIGNMENT = 64
+#: So that a thread that is held up holds up little.
+PIECES_PER_CORE = 4
 
 CORES = os.cpu_count()
 if hasattr(os, "sched_getaffinity"):  # fewer in a container
@@ -26,7 +25,7 @@ if hasattr(os, "sched_getaffinity"):  # fewer in a container
 threads = ThreadPoolExecutor(CORES)
 
 
-def run(kernel, cut, outputs, *whole, sums=None):
+def run(kernel, cut, outputs, *whole, sums=()):
     """Makes the operation.
 
     Args:
@@ -40,42 +39,46 @@ def run(kernel, cut, outputs, *whole, sums=None):
     Returns:
         A list of tensors: the outputs, then the float32 sums.
     """
-    tensors = [x for x in whole if tf.is_tensor(x)]
-    # TensorFlow's allocator keeps memory for the next step; NumPy gives it back.
-    results = [tf.raw_ops.Empty(shape=shape, dtype=dtype) for shape, dtype in outputs]
+    inputs = [*cut, *(x for x in whole if tf.is_tensor(x))]
 
     def operation(*arrays):
-        results = arrays[len(arrays) - len(outputs) :]
         arrays = [numbers(x) for x in arrays]
-        rest = iter(arrays[len(cut) :])
-        values = [next(rest) if tf.is_tensor(x) else x for x in whole]
-        pieces = [*arrays[: len(cut)], *rest]
-        count = max(1, min(len(pieces[0]), pieces[0].size // PIECE, 4 * CORES))
-        totals = [np.empty((count, *sums), "float32")] if sums else []
-        left = iter(range(count))  # threads take turns
+        results = arrays[len(inputs) :]
+        tensors = iter(arrays[len(cut) : len(inputs)])
+        values = [next(tensors) if tf.is_tensor(x) else x for x in whole]
+        slices = [*arrays[: len(cut)], *results]
+        length, size = len(slices[0]), slices[0].size
+        count = max(1, min(length, size // PIECE, PIECES_PER_CORE * CORES))
+        totals = np.empty((count, *sums), "float32")
+        left = iter(range(count))  # the threads take turns
 
         def work():
             for i in left:
-                first, last = (len(pieces[0]) * k // count for k in (i, i + 1))
-                piece = [x[first:last] for x in pieces]
-                kernel(first, *piece, *(total[i] for total in totals), *values)
+                first, last = length * i // count, length * (i + 1) // count
+                piece = [x[first:last] for x in slices]
+                kernel(first, *piece, *([totals[i]] if sums else []), *values)
 
         others = [threads.submit(work) for _ in range(1, min(CORES, count))]
         work()
         for other in others:
             if not other.cancel():
                 other.result()
-        return [*results, *(total.sum(axis=0) for total in totals)]
+        return totals.sum(axis=0)
 
-    dtypes = [x.dtype for x in results] + ([tf.float32] if sums else [])
-    filled = tf.numpy_function(
-        operation, [*cut, *tensors, *results], dtypes, stateful=False
-    )
-    filled = [filled] if tf.is_tensor(filled) else filled  # one comes alone
-    shapes = [*(shape for shape, _ in outputs), *([sums] if sums else [])]
-    for x, shape in zip(filled, shapes, strict=True):
-        x.set_shape([n if isinstance(n, int) else None for n in shape])
-    return filled
+    if tf.executing_eagerly():
+        results = [np.empty(shape, t.as_numpy_dtype) for shape, t in outputs]
+        total = operation(*(x.numpy() for x in inputs), *results)
+        results = [tf.convert_to_tensor(x) for x in results]
+        return [*results, tf.convert_to_tensor(total)] if sums else results
+
+    # The kernel writes into memory of TensorFlow, which is not to be had too early.
+    with tf.control_dependencies(cut):
+        results = [tf.raw_ops.Empty(shape=shape, dtype=t) for shape, t in outputs]
+    total = tf.numpy_function(operation, [*inputs, *results], tf.float32)
+    total.set_shape(sums)
+    with tf.control_dependencies([total]):
+        results = [tf.identity(x) for x in results]
+    return [*results, total] if sums else results
 
 
 def like(x):
@@ -86,15 +89,6 @@ def like(x):
 def numbers(x):
     """Shows a kernel the bits of bfloat16 numbers, which Numba does not know."""
     return x.view(np.uint16) if x.dtype == ml_dtypes.bfloat16 else x
-
-
-def empty(shape, dtype):
-    """Makes an array that TensorFlow need not copy."""
-    dtype = np.dtype(dtype.as_numpy_dtype)
-    size = math.prod(shape) * dtype.itemsize
-    memory = np.empty(size + ALIGNMENT, np.uint8)
-    start = -memory.ctypes.data % ALIGNMENT
-    return memory[start : start + size].view(dtype).reshape(shape)
 
 
 def float32(*tensors):
