@@ -32,6 +32,7 @@ setup(
         "keras>=3.12,<4",
         "h5py>=3.11",
         "matplotlib>=3.8",
+        "numba>=0.61",
         "numpy>=1.26",
         "scikit-learn>=1.5",
         "scipy>=1.11",

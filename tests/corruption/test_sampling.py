@@ -2,6 +2,7 @@ import itertools
 
 import keras
 import numpy as np
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -11,6 +12,15 @@ from keras_corrupt.corruption import (
     sample_negatives,
     sample_tokens,
 )
+from keras_corrupt.kernels import choose, fused, plain
+
+
+@pytest.fixture(params=["plain", "fused"], autouse=True)
+def kernels(request):
+    if request.param == "fused" and keras.backend.backend() != "tensorflow":
+        pytest.skip("fused kernels are TensorFlow's")
+    with choose(fused if request.param == "fused" else plain):
+        yield
 
 
 def test_samples_follow_the_softmax():
@@ -86,3 +96,22 @@ def test_negatives_at_different_positions_are_independent():
     np.add.at(table, (draws[:, 0], draws[:, 1]), 1)
     chi2 = ((table - 312.5) ** 2 / 312.5).sum()
     assert chi2 < 15 + 5 * np.sqrt(30)
+
+
+def test_a_certain_original_leaves_the_others_their_shares():
+    """Beside it the softmax of the others is zero in float32."""
+    rows, target, favourite = 20_000, 300, 599
+    row = np.zeros(700, "float32")
+    row[target], row[favourite] = 200.0, np.log(698)  # as likely as all the rest
+    logits = np.tile(row, (rows, 1, 1))
+    draws = np.array(
+        sample_negatives(
+            logits, np.full((rows, 1), target), 1, keras.random.SeedGenerator(3)
+        )
+    ).ravel()
+    assert target not in draws
+    assert abs((draws == favourite).mean() - 0.5) < 4 * 0.5 / rows**0.5
+    halves = draws[draws != favourite] < 350
+    assert abs(halves.mean() - 349 / 698) < 4 * 0.5 / (rows / 2) ** 0.5
+    samples = np.array(sample_tokens(logits, keras.random.SeedGenerator(3)))
+    assert (samples == target).all()

@@ -17,7 +17,7 @@ from keras_corrupt.corruption import (
     sample_negatives,
     sample_tokens,
 )
-from keras_corrupt.kernels import fused
+from keras_corrupt.kernels import plain
 from keras_corrupt.models import Electra, MaskedLM, Teams
 from keras_corrupt.training import AdamW, WarmupLinearDecay
 from tests.conftest import SIZES, make_inputs
@@ -84,7 +84,7 @@ class Corruption(keras.Model):
             "masked_ids": masked_ids,
             "samples": sample_tokens(logits, seed),
             "negatives": sample_negatives(logits, target_ids, self.num_negatives, seed),
-            "dropout": fused.residual_norm(
+            "dropout": plain.residual_norm(
                 0 * ones, ones, zero, one, zero, 1e-6, self.rate, seed
             ),
         }

@@ -1,9 +1,11 @@
+import functools
+
 import keras
 import numpy as np
 import pytest
 from keras import ops
 
-from keras_corrupt.kernels import fused, plain
+from keras_corrupt.kernels import FusedTraining, chosen, fused, plain
 
 pytestmark = pytest.mark.tensorflow_only
 
@@ -85,55 +87,188 @@ def test_bfloat16_is_computed_in_float32():
     np.testing.assert_allclose(y, expected, rtol=2**-7, atol=1e-6)
 
 
+class TwoWords:
+    """A seed generator that always gives the same."""
+
+    def next(self):
+        import tensorflow as tf
+
+        return tf.constant([5, 6], "uint32")
+
+
+def kept(shape, rate):
+    """Which values are not dropped: what becomes of softmax weights that are even."""
+    import tensorflow as tf
+
+    weights = attention_weights(tf.zeros(shape), 1.0, True, rate, TwoWords())
+    return np.array(weights) > 0
+
+
+def attention_weights(*args):
+    from keras_corrupt.kernels.fused.attention import attention_weights
+
+    return attention_weights(*args)
+
+
 def test_dropout_of_the_residual_and_its_gradient():
     x, y, bias, gamma, beta = arrays(X, X, (HIDDEN,), (HIDDEN,), (HIDDEN,))
-    bytes_ = fused.random_bytes(X, 64, keras.random.SeedGenerator(5))
-    kept = np.array(bytes_) >= 64  # 64 of 256 values: a quarter is dropped
+    mask = kept((BATCH, 1, LENGTH, HIDDEN), 0.25).reshape(X)
+    assert 0.6 < mask.mean() < 0.9
 
     def by_hand(x, y, bias, gamma, beta):
-        y = (y + bias) * kept / 0.75
+        y = (y + bias) * mask / 0.75
         return plain.residual_norm(x, y, 0 * bias, gamma, beta, 1e-12)
 
     def kernel(x, y, bias, gamma, beta):
-        seed = keras.random.SeedGenerator(5)
-        return fused.residual_norm(x, y, bias, gamma, beta, 1e-12, 0.25, seed)
+        return fused.residual_norm(x, y, bias, gamma, beta, 1e-12, 0.25, TwoWords())
 
     assert_agree(by_hand, kernel, [x, y, bias, gamma, beta])
 
 
 def test_dropout_of_the_attention_weights_and_its_gradient():
     (logits,) = arrays((BATCH, HEADS, LENGTH, LENGTH))
-    kept = fused.random_bytes(logits.shape, 64, keras.random.SeedGenerator(5)) >= 64
+    dropped_too = kept(logits.shape, 0.25)
 
     def by_hand(logits):
         softmax = ops.softmax(ops.where(mask(), 0.5 * logits, -1e9))
-        return softmax * ops.cast(kept, "float32") / 0.75
+        return softmax * dropped_too / 0.75
 
     def kernel(logits):
-        return fused.attention_weights(
-            logits, 0.5, mask(), 0.25, keras.random.SeedGenerator(5)
-        )
+        return attention_weights(logits, 0.5, mask(), 0.25, TwoWords())
 
     assert_agree(by_hand, kernel, [logits])
 
 
-def test_dropout_drops_the_rounded_rate_independently():
-    seed = keras.random.SeedGenerator(0)
-    dropped = fused.dropped_byte(0.1)
-    assert dropped == 26  # a rate of 0.1016
+def test_dropout_drops_the_rate_independently():
+    import tensorflow as tf
+
+    seed, rate, shape = keras.random.SeedGenerator(0), 0.1, (50, 4, 70, 70)
     draws = [
-        np.array(fused.random_bytes((100, 1001), dropped, seed)) < dropped
+        np.array(attention_weights(tf.zeros(shape), 1.0, True, rate, seed)) == 0
         for _ in range(2)
     ]
-    size = draws[0].size
-    rate = dropped / 256
-    deviation = (rate * (1 - rate) / size) ** 0.5
+    a, b = draws
+    flat = a.ravel()
+    # Two draws, neighbours in a row, below each other, and in sequences and heads.
+    pairs = [
+        (a, b),
+        (flat[1:], flat[:-1]),
+        (flat[70:], flat[:-70]),
+        (a[:, 1:], a[:, :-1]),
+        (a[1:], a[:-1]),
+        (a[:, :, ::2], b[:, :, 1::2]),
+    ]
     for draw in draws:
+        deviation = (rate * (1 - rate) / draw.size) ** 0.5
         assert abs(draw.mean() - rate) < 4 * deviation
-    both = (draws[0] & draws[1]).mean()
-    assert abs(both - rate**2) < 4 * (rate**2 * (1 - rate**2) / size) ** 0.5
+    for one, other in pairs:
+        deviation = (rate**2 * (1 - rate**2) / one.size) ** 0.5
+        assert abs((one & other).mean() - rate**2) < 4 * deviation
 
 
-def test_inference_does_not_compile():
-    assert kernels_for(training=False) is plain
-    assert kernels_for(training=True) is fused
+def test_pieces_and_shapes_that_vary_change_nothing():
+    """A graph runs the kernels in threads, with the memory of steps before."""
+    import tensorflow as tf
+
+    width = 512
+
+    def layer(kernels, x, bias):
+        x = kernels.bias_gelu(x, bias)
+        return kernels.residual_norm(x, 2 * x, bias, bias, bias, 1e-6)
+
+    def step(kernels, x, bias):
+        with tf.GradientTape() as tape:
+            tape.watch((x, bias))
+            y = layer(kernels, layer(kernels, x, bias), bias)
+            total = tf.reduce_sum(y * tf.sin(100 * x))
+        return y, *tape.gradient(total, (x, bias))
+
+    graph = tf.function(functools.partial(step, fused), reduce_retracing=True)
+    rng = np.random.default_rng(0)
+    for batch, length in ((4, 96), (2, 32), (4, 96), (3, 70), (4, 96), (2, 32)):
+        x = tf.constant(rng.normal(size=(batch, length, width)), "float32")
+        bias = tf.constant(rng.normal(size=width), "float32")
+        for one, other in zip(graph(x, bias), step(plain, x, bias), strict=True):
+            np.testing.assert_allclose(one, other, atol=2e-3, rtol=1e-3)
+
+
+def test_memory_is_used_again_and_given_back():
+    from keras_corrupt.kernels.fused.memory import ALIGNMENT, Memory
+
+    memory = Memory()
+    address = memory.empty((4, 100), "float32").ctypes.data
+    again = memory.empty((100, 4), "float32")
+    assert again.ctypes.data == address and address % ALIGNMENT == 0
+    other = memory.empty((100, 4), "float32")
+    assert other.ctypes.data != address  # which is in use
+    del again, other
+    assert sum(len(blocks) for blocks in memory._kept.values()) == 2
+    memory.empty((401,), "float32")  # of another size, with all of these unused
+    assert sum(len(blocks) for blocks in memory._kept.values()) == 1
+
+
+def test_what_is_no_number_stays_none():
+    import tensorflow as tf
+
+    x, bias = (np.array(a) for a in arrays((2, 3, HIDDEN), (HIDDEN,)))
+    x[1, 2, 3] = np.nan
+    for y in (
+        fused.bias_gelu(tf.constant(x), tf.constant(bias)),
+        fused.residual_norm(*map(tf.constant, (x, x, bias, bias, bias)), 1e-6),
+        fused.cross_entropy(tf.constant(x), np.zeros((2, 3), int))[..., None],
+    ):
+        lost = np.isnan(np.array(y))
+        assert lost[1, 2].any() and not lost[0].any() and not lost[1, :2].any()
+
+
+def test_a_target_outside_the_vocabulary_has_no_loss():
+    (logits,) = arrays((1, 3, 5))
+    loss = np.array(fused.cross_entropy(logits, np.array([[0, 5, -1]])))
+    assert np.isnan(loss).tolist() == [[False, True, True]]
+
+
+def test_samples_of_no_numbers_are_tokens():
+    import tensorflow as tf
+
+    logits = tf.fill((4, 300), np.nan)
+    seed = keras.random.SeedGenerator(0)
+    ids = np.array(fused.sample_others(logits, np.arange(4), 3, seed))
+    assert ((ids >= 0) & (ids < 300)).all()
+
+
+class Choice(keras.layers.Layer):
+    """Notes which kernels are chosen."""
+
+    def __init__(self):
+        super().__init__()
+        self.seen = []
+
+    def call(self, x):
+        self.seen.append(chosen())
+        return x
+
+
+class Model(FusedTraining, keras.Model):
+    def __init__(self):
+        super().__init__()
+        self.choice = Choice()
+        self.dense = keras.layers.Dense(1)
+
+    def call(self, x):
+        return self.dense(self.choice(x))
+
+
+@pytest.mark.parametrize("compiled", [False, True])
+def test_only_fit_without_xla_chooses_the_fused_kernels(compiled):
+    model = Model()
+    model.compile("sgd", "mse", jit_compile=compiled)
+    x, y = np.ones((4, 3), "float32"), np.ones((4, 1), "float32")
+    model(x)
+    model.choice.seen.clear()
+    model.fit(x, y, verbose=0)
+    assert set(model.choice.seen) == {plain if compiled else fused}
+    model.choice.seen.clear()
+    model.evaluate(x, y, verbose=0)
+    model.predict(x, verbose=0)
+    model(x)
+    assert set(model.choice.seen) == {plain}

@@ -51,7 +51,7 @@ def split_heads(projected, bias, num_heads):
 def attention_weights(logits, scale, mask, rate, seed):
     """Softmax of the scaled logits over the allowed keys, then dropout."""
     key = key_of(seed)
-    unseen = tf.where(mask, 0.0, tf.fill(tf.shape(logits)[-1:], -1e9))
+    unseen = tf.where(mask, 0.0, -1e9) + tf.zeros((1, 1, 1, tf.shape(logits)[-1]))
 
     @tf.custom_gradient
     def f(logits):

@@ -9,20 +9,22 @@ of each number (`uint16`).
 import os
 from concurrent.futures import ThreadPoolExecutor
 
-import ml_dtypes
 import numpy as np
 import tensorflow as tf
 from keras import ops
 
+from keras_corrupt.kernels.fused.memory import Memory
+
 #: Values that are worth a piece of their own.
 PIECE = 1 << 15
 #: So that a thread that is held up holds up little.
-PIECES_PER_CORE = 4
+PIECES_PER_CORE = 2
 
 CORES = os.cpu_count()
 if hasattr(os, "sched_getaffinity"):  # fewer in a container
     CORES = len(os.sched_getaffinity(0))
 threads = ThreadPoolExecutor(CORES)
+memory = Memory()
 
 
 def run(kernel, cut, outputs, *whole, sums=()):
@@ -40,45 +42,45 @@ def run(kernel, cut, outputs, *whole, sums=()):
         A list of tensors: the outputs, then the float32 sums.
     """
     inputs = [*cut, *(x for x in whole if tf.is_tensor(x))]
+    dtypes = [dtype.as_numpy_dtype for _, dtype in outputs]
 
     def operation(*arrays):
-        arrays = [numbers(x) for x in arrays]
-        results = arrays[len(inputs) :]
-        tensors = iter(arrays[len(cut) : len(inputs)])
+        bits = [numbers(x) for x in arrays]
+        tensors, shapes = iter(bits[len(cut) : len(inputs)]), bits[len(inputs) :]
         values = [next(tensors) if tf.is_tensor(x) else x for x in whole]
-        slices = [*arrays[: len(cut)], *results]
+        results = [
+            memory.empty(shape, t) for shape, t in zip(shapes, dtypes, strict=True)
+        ]
+        slices = [*bits[: len(cut)], *(numbers(x) for x in results)]
         length, size = len(slices[0]), slices[0].size
         count = max(1, min(length, size // PIECE, PIECES_PER_CORE * CORES))
-        totals = np.empty((count, *sums), "float32")
+        totals = [np.empty((count, *sums), "float32")] if sums else []
         left = iter(range(count))  # the threads take turns
 
         def work():
             for i in left:
                 first, last = length * i // count, length * (i + 1) // count
                 piece = [x[first:last] for x in slices]
-                kernel(first, *piece, *([totals[i]] if sums else []), *values)
+                kernel(first, *piece, *(total[i] for total in totals), *values)
 
         others = [threads.submit(work) for _ in range(1, min(CORES, count))]
         work()
         for other in others:
             if not other.cancel():
                 other.result()
-        return totals.sum(axis=0)
+        return [*results, *(total.sum(axis=0) for total in totals)]
 
-    if tf.executing_eagerly():
-        results = [np.empty(shape, t.as_numpy_dtype) for shape, t in outputs]
-        total = operation(*(x.numpy() for x in inputs), *results)
-        results = [tf.convert_to_tensor(x) for x in results]
-        return [*results, tf.convert_to_tensor(total)] if sums else results
-
-    # The kernel writes into memory of TensorFlow, which is not to be had too early.
-    with tf.control_dependencies(cut):
-        results = [tf.raw_ops.Empty(shape=shape, dtype=t) for shape, t in outputs]
-    total = tf.numpy_function(operation, [*inputs, *results], tf.float32)
-    total.set_shape(sums)
-    with tf.control_dependencies([total]):
-        results = [tf.identity(x) for x in results]
-    return [*results, total] if sums else results
+    results = tf.numpy_function(
+        operation,
+        [*inputs, *(tf.stack(shape) for shape, _ in outputs)],
+        [*(dtype for _, dtype in outputs), *([tf.float32] if sums else [])],
+        stateful=False,
+    )
+    results = [results] if tf.is_tensor(results) else results  # one comes alone
+    shapes = [*(shape for shape, _ in outputs), *([sums] if sums else [])]
+    for result, shape in zip(results, shapes, strict=True):
+        result.set_shape([n if isinstance(n, int) else None for n in shape])
+    return results
 
 
 def like(x):
@@ -88,7 +90,7 @@ def like(x):
 
 def numbers(x):
     """Shows a kernel the bits of bfloat16 numbers, which Numba does not know."""
-    return x.view(np.uint16) if x.dtype == ml_dtypes.bfloat16 else x
+    return x.view(np.uint16) if x.dtype == tf.bfloat16.as_numpy_dtype else x
 
 
 def float32(*tensors):
