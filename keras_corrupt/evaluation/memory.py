@@ -6,15 +6,13 @@ free before the discriminator has run, so that there are two peaks, and the high
 counts: the vocabulary's logits with the generator's activations, or the
 discriminator's activations with the logits that are left.
 
-The counts are of `kernels/tensorflow.py`, whose programs keep less than the same steps
-one by one; `benchmarks/growth.py` compares them with what a process takes. Other
-backends plan their memory themselves.
+The counts are of `kernels/fused`, which keeps less than the same steps one by one;
+`benchmarks/growth.py` compares them with what a process takes. Other backends plan
+their memory themselves.
 """
 
 import resource
 import sys
-
-import keras
 
 from keras_corrupt.corruption.masking import num_masked
 from keras_corrupt.models.masked_lm.masked_lm import MaskedLMNetwork
@@ -25,7 +23,7 @@ STATE_BYTES = 16
 #: and its gradient; and later.
 LOGIT_BYTES = 16
 KEPT_LOGIT_BYTES = 4
-#: Graph and compiled programs of a layer, measured.
+#: The graph of a layer, and its share of the compiled kernels, measured.
 LAYER_PROGRAM_BYTES = 25e6
 
 
@@ -69,14 +67,10 @@ def encoder_bytes(network, batch_size, length, size):
     pairs = batch_size * encoder.num_heads * length**2
     # Query, key, value; the heads' output; two norms' outputs and normalised inputs.
     hidden = tokens * encoder.hidden_size * 8 * size
-    # Gelu and its slope.
+    # Gelu and what it is taken of.
     hidden += tokens * encoder.intermediate_size * 2 * size
     # The attention weights before and after dropout.
     layer = hidden + pairs * 2 * size
-    if keras.backend.backend() == "tensorflow" and encoder.dropout:
-        layer += 2 * tokens * encoder.hidden_size  # random bytes
-    if keras.backend.backend() == "tensorflow" and encoder.attention_dropout:
-        layer += pairs
     # Token, position and segment, their sum, its norm and dropout, in float32.
     embeddings = tokens * encoder.embedding_size * 6 * 4
     return num_layers(network) * layer + embeddings

@@ -40,8 +40,12 @@ class FusedTraining:
     """Makes a model's `fit` use the fused kernels where they can run."""
 
     def train_step(self, *args):
-        fits = not self.jit_compile and not accelerators()
-        with choose(fused if fits else plain):
+        can_run = (
+            not self.jit_compile
+            and self.compute_dtype in ("float32", "bfloat16")
+            and not accelerators()
+        )
+        with choose(fused if can_run else plain):
             return super().train_step(*args)
 
 

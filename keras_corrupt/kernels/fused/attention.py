@@ -124,18 +124,15 @@ def _add_row(x, total):
 def _weights_forward(first, logits, weights, softmax, unseen, key, scale, rate):
     dropout = dropout_of(key, rate)
     _, heads, queries, keys = logits.shape
+    masks = unseen.shape
     z = np.empty(keys, F)
     start = first * logits[0].size
     for b in range(len(logits)):
         for h in range(heads):
             for i in range(queries):
-                b_, h_, i_ = (
-                    (first + b) % unseen.shape[0],
-                    h % unseen.shape[1],
-                    i % unseen.shape[2],
-                )
+                m, n, k = (first + b) % masks[0], h % masks[1], i % masks[2]
                 for j in range(keys):
-                    z[j] = load(logits[b, h, i, j]) * scale + unseen[b_, h_, i_, j]
+                    z[j] = load(logits[b, h, i, j]) * scale + unseen[m, n, k, j]
                 maximum, total = largest(z), F(0.0)
                 for j in range(keys):
                     z[j] = exp(z[j] - maximum)

@@ -1,7 +1,7 @@
 """What all fused kernels are made of: how they are compiled, numbers, chance.
 
-Numba keeps compiled kernels beside their file, and does not see that this one was
-edited: delete the folders `__pycache__` then.
+Numba keeps what it compiled beside the kernel's file, and does not see that this file
+was edited: delete the folders `__pycache__` then.
 """
 
 from typing import NamedTuple
@@ -12,13 +12,19 @@ from numba.extending import overload
 
 F, U, S = np.float32, np.uint32, np.int32
 
-#: Sums may be taken in any order. What is not a number stays so.
-compiled = njit(
-    nogil=True,
-    cache=True,
-    error_model="numpy",
-    fastmath={"reassoc", "contract", "nsz", "arcp"},
-)
+
+def compiled(function):
+    """Compiles a function, for next time too if a folder can be written."""
+    options = {
+        "nogil": True,
+        "error_model": "numpy",
+        # Sums in any order. What is not a number stays so.
+        "fastmath": {"reassoc", "contract", "nsz", "arcp"},
+    }
+    try:
+        return njit(function, cache=True, **options)
+    except RuntimeError:
+        return njit(function, **options)
 
 
 # === Parts ===

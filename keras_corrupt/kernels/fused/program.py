@@ -6,6 +6,7 @@ index at which the slice starts. Arrays are float32, or bfloat16 given as the 16
 of each number (`uint16`).
 """
 
+import itertools
 import os
 from concurrent.futures import ThreadPoolExecutor
 
@@ -41,15 +42,25 @@ def run(kernel, cut, outputs, *whole, sums=()):
     Returns:
         A list of tensors: the outputs, then the float32 sums.
     """
-    inputs = [*cut, *(x for x in whole if tf.is_tensor(x))]
-    dtypes = [dtype.as_numpy_dtype for _, dtype in outputs]
+    shapes = [
+        shape if all(isinstance(n, int) for n in shape) else tf.stack(shape)
+        for shape, _ in outputs
+    ]
+    dtypes = [dtype for _, dtype in outputs]
+    rest = [*whole, *shapes]
+    from_tensor = [tf.is_tensor(x) for x in rest]
 
     def operation(*arrays):
         bits = [numbers(x) for x in arrays]
-        tensors, shapes = iter(bits[len(cut) : len(inputs)]), bits[len(inputs) :]
-        values = [next(tensors) if tf.is_tensor(x) else x for x in whole]
+        tensors = iter(bits[len(cut) :])
+        values = [
+            next(tensors) if given else x
+            for given, x in zip(from_tensor, rest, strict=True)
+        ]
+        values, shapes = values[: len(whole)], values[len(whole) :]
         results = [
-            memory.empty(shape, t) for shape, t in zip(shapes, dtypes, strict=True)
+            memory.empty(shape, dtype.as_numpy_dtype)
+            for shape, dtype in zip(shapes, dtypes, strict=True)
         ]
         slices = [*bits[: len(cut)], *(numbers(x) for x in results)]
         length, size = len(slices[0]), slices[0].size
@@ -72,8 +83,8 @@ def run(kernel, cut, outputs, *whole, sums=()):
 
     results = tf.numpy_function(
         operation,
-        [*inputs, *(tf.stack(shape) for shape, _ in outputs)],
-        [*(dtype for _, dtype in outputs), *([tf.float32] if sums else [])],
+        [*cut, *itertools.compress(rest, from_tensor)],
+        [*dtypes, *([tf.float32] if sums else [])],
         stateful=False,
     )
     results = [results] if tf.is_tensor(results) else results  # one comes alone
