@@ -22,14 +22,14 @@ SMALL = {
     "PRESET": "tiny",
     "SEQUENCE_LENGTH": 16,
     "BATCH_SIZE": 16,
-    "STEPS": 60,
+    "STEPS": 120,
     "WARMUP_STEPS": 5,
-    "INTERVAL": 20,
-    "LEARNING_RATE": 2e-3,
+    "INTERVAL": 40,
+    "LEARNING_RATE": 1e-3,
     "VALIDATION_FRACTION": 0.1,
 }
 #: Likewise, of fine-tuning.
-SETTINGS = {"epochs": 5, "batch_size": 8, "dropout": 0.0}
+SETTINGS = {"learning_rate": 5e-4, "epochs": 5, "batch_size": 8, "dropout": 0.0}
 
 
 def read(path):
@@ -78,7 +78,7 @@ def execute(name, folder, **parameters):
 
 def assert_loss_fell(run):
     rows = read_metrics(run / "metrics.csv")
-    assert [row["step"] for row in rows] == [20, 40, 60]
+    assert [row["step"] for row in rows] == [40, 80, 120]
     for term in ("loss", "mlm_loss"):
         losses = [row[term] for row in rows]  # means over the steps of an interval
         assert losses[0] > losses[1] > losses[2], term
