@@ -4,7 +4,9 @@ Kept all the time are the weights, their gradients and the averages of the optim
 for the backward pass, what each operation's gradient reads. A generator's are given
 free before the discriminator has run, so that there are two peaks, and the higher one
 counts: the vocabulary's logits with the generator's activations, or the
-discriminator's activations with the logits that are left.
+discriminator's activations with the logits that are left. But memory is used again
+for arrays of the same size only (`kernels/fused/memory.py`), so that the activations of
+a generator of another width add to the discriminator's.
 
 The counts are of `kernels/fused`, which keeps less than the same steps one by one;
 `benchmarks/growth.py` compares them with what a process takes. Other backends plan
@@ -51,6 +53,8 @@ def training_bytes(model, batch_size, length):
             generator += kept
         else:
             discriminator += kept + logits * KEPT_LOGIT_BYTES
+        if network.encoder.hidden_size != model.encoder.hidden_size:
+            discriminator += kept
         program += num_layers(network) * LAYER_PROGRAM_BYTES
     return state, max(generator, discriminator), program
 

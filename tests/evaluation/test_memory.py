@@ -47,6 +47,15 @@ def test_generator_and_discriminator_have_their_peaks_in_turn():
     assert growth(one, larger)[1] == 4 * 2 * 40 * 8
 
 
+def test_arrays_of_another_width_have_memory_of_their_own():
+    few = ENCODER | {"vocabulary_size": 8}
+    for width, added in ((4, 4 * 2 * 40 * 8), (8, 0)):
+        generator = {"hidden_size": width, "intermediate_size": 4, "num_heads": 1}
+        one = Electra(few, generator, **IDS)
+        larger = Electra(few, generator | {"intermediate_size": 12}, **IDS)
+        assert growth(one, larger)[1] == added
+
+
 def test_process_is_measured_in_bytes():
     # Keras alone takes some hundred megabytes.
     assert 1e8 < process_bytes() < 1e12
