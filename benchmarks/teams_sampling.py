@@ -18,6 +18,7 @@ import tyro
 from official.projects.teams.teams_pretrainer import sample_k_from_softmax
 
 from keras_corrupt.corruption import sample_negatives
+from keras_corrupt.kernels import choose, fused
 
 
 @dataclasses.dataclass
@@ -47,8 +48,12 @@ def main():
         disallow = tf.one_hot(targets, size)
         return sample_k_from_softmax(logits, k, disallow, use_topk)
 
+    def ours():
+        with choose(fused):
+            return sample_negatives(logits, targets, k, seed)
+
     candidates = {
-        "ours": lambda: sample_negatives(logits, targets, k, seed),
+        "ours": ours,
         "theirs": functools.partial(theirs, False),
         "theirs, use_topk": functools.partial(theirs, True),
     }
