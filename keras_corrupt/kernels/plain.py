@@ -1,4 +1,4 @@
-"""The kernels in `keras.ops`: the definition, and what all but CPU training runs.
+"""The kernels in `keras.ops`: the definition, run where `fused` is not.
 
 Inputs may be of any float type, and results have the type of the first. The norm, the
 gelu and the softmax are computed in float32.

@@ -17,6 +17,7 @@ from keras_corrupt.data import load_dataset_info, make_dataset, prepare_dataset
 from keras_corrupt.data.tokenizer import WordPieceTokenizer
 from keras_corrupt.evaluation.baselines import unigram_baseline
 from keras_corrupt.evaluation.show import corrupted_examples
+from keras_corrupt.kernels import accelerators
 from keras_corrupt.models import preset_directory
 from keras_corrupt.training import distribution, report
 from keras_corrupt.training.callbacks import (
@@ -338,9 +339,7 @@ def xla_pays(strategy="none"):
     """
     if strategy in ("mirrored", "tpu"):
         return False
-    return keras.backend.backend() != "tensorflow" or any(
-        "cpu" not in device.lower() for device in keras.distribution.list_devices()
-    )
+    return keras.backend.backend() != "tensorflow" or bool(accelerators())
 
 
 def unigram_of(info, validation, model):

@@ -227,6 +227,22 @@ def test_a_target_outside_the_vocabulary_has_no_loss():
     assert np.isnan(loss).tolist() == [[False, True, True]]
 
 
+def test_exp_is_right_to_two_units_in_the_last_place():
+    from keras_corrupt.kernels.fused.numbers import exp
+
+    x = np.linspace(-87, 88, 20_001, dtype="float32")
+    y, exact = np.array([exp(v) for v in x]), np.exp(x.astype("float64"))
+    assert np.abs(y / exact - 1).max() < 2 * 2.0**-23
+    assert 0 < exp(np.float32(-np.inf)) < 2e-38
+
+
+def test_an_excluded_id_outside_the_vocabulary_excludes_nothing():
+    (logits,) = arrays((3, 300))
+    excluded, seed = np.array([-1, 300, 10**6]), keras.random.SeedGenerator(0)
+    ids = np.array(fused.sample_others(logits, excluded, 300, seed))
+    assert np.sort(ids).tolist() == [list(range(300))] * 3
+
+
 def test_samples_of_no_numbers_are_tokens():
     import tensorflow as tf
 

@@ -18,8 +18,8 @@ ALIGNMENT = 64
 class Memory:
     """Makes arrays from the memory of arrays of the same size that are gone.
 
-    What it keeps is bounded by one half of what has been in use at once: where shapes
-    vary, it gives back all that is not in use.
+    Before it takes more from the system it gives back all that is not in use, if that
+    is over half of what has been in use at once: so it does not grow where shapes vary.
     """
 
     def __init__(self):
@@ -52,8 +52,8 @@ class Memory:
             kept = sum(n * len(blocks) for n, blocks in list(self._kept.items()))
             self._peak = max(self._peak, self._held - kept + size)
             if kept > self._peak / 2:
-                self._kept.clear()
-                self._held -= kept
+                given, self._kept = self._kept, collections.defaultdict(list)
+                self._held -= sum(n * len(blocks) for n, blocks in given.items())
             self._held += size
         memory = np.empty(size + ALIGNMENT, np.uint8)
         start = -memory.ctypes.data % ALIGNMENT

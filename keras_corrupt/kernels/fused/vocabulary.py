@@ -104,7 +104,9 @@ def _draw(first, logits, excluded, out, key):
         left_out = taken[: excluded.shape[1]]
         left_out[:] = excluded[i]
         for token in left_out:
-            sums[token // BLOCK] = _sum_of_rest(row, token // BLOCK, maximum, left_out)
+            if 0 <= token < size:
+                b = token // BLOCK
+                sums[b] = _sum_of_rest(row, b, maximum, left_out)
         for k in range(count):
             total = sums.sum()
             if total < 1e-20:  # next to nothing is left of the softmax: magnify it
