@@ -8,12 +8,13 @@ they are chosen by `FusedTraining`, whose `fit` knows.
 
 import contextlib
 import contextvars
+import sys
 
 import keras
 
 from keras_corrupt.kernels import plain
 
-if keras.backend.backend() == "tensorflow":
+if keras.backend.backend() == "tensorflow" and sys.platform != "win32":
     from keras_corrupt.kernels import fused
 else:
     fused = plain

@@ -167,7 +167,7 @@ def test_dropout_drops_the_rate_independently():
 
 
 def test_pieces_and_shapes_that_vary_change_nothing():
-    """A graph runs the kernels in threads, with the memory of steps before."""
+    """A graph runs the kernels in threads."""
     import tensorflow as tf
 
     width = 512
@@ -192,19 +192,15 @@ def test_pieces_and_shapes_that_vary_change_nothing():
             np.testing.assert_allclose(one, other, atol=2e-3, rtol=1e-3)
 
 
-def test_memory_is_used_again_and_given_back():
-    from keras_corrupt.kernels.fused.memory import ALIGNMENT, Memory
+def test_a_result_without_memory_is_an_error():
+    import tensorflow as tf
 
-    memory = Memory()
-    address = memory.empty((4, 100), "float32").ctypes.data
-    again = memory.empty((100, 4), "float32")
-    assert again.ctypes.data == address and address % ALIGNMENT == 0
-    other = memory.empty((100, 4), "float32")
-    assert other.ctypes.data != address  # which is in use
-    del again, other
-    assert sum(len(blocks) for blocks in memory._kept.values()) == 2
-    memory.empty((401,), "float32")  # of another size, with all of these unused
-    assert sum(len(blocks) for blocks in memory._kept.values()) == 1
+    from keras_corrupt.kernels.fused.gelu import _normal_forward
+    from keras_corrupt.kernels.fused.program import run
+
+    x, bias = arrays((4, 8), (8,))
+    with pytest.raises(tf.errors.ResourceExhaustedError):
+        run(_normal_forward, [x], [((4, 2**50), tf.float32)], bias)
 
 
 def test_what_is_no_number_stays_none():

@@ -57,7 +57,7 @@ def attention_weights(logits, scale, mask, rate, seed):
     def f(logits):
         outputs = [like(logits), like(logits)]
         weights, softmax = run(
-            _weights_forward, [logits], outputs, unseen, key, F(scale), F(rate)
+            _weights_forward, [logits], outputs, unseen, key, *float32(scale, rate)
         )
 
         def gradient(dy):
@@ -66,8 +66,7 @@ def attention_weights(logits, scale, mask, rate, seed):
                 [dy, softmax],
                 [like(logits)],
                 key,
-                F(scale),
-                F(rate),
+                *float32(scale, rate),
             )
             return dx
 
@@ -96,6 +95,7 @@ def _split_row(x, out, bias, i, part):
 
 @compiled
 def _split_backward(first, query, key, value, dx, dbias):
+    dbias = dbias[0]
     dbias[:] = F(0.0)
     for b in range(len(dx)):
         for i in range(dx.shape[1]):

@@ -76,6 +76,7 @@ def _logistic_forward(first, x, out, bias):
 @compiled
 def _normal_backward(first, x, dy, dx, dbias, bias):
     x, dy, dx = rows(x), rows(dy), rows(dx)
+    dbias = dbias[0]
     dbias[:] = F(0.0)
     for i in range(len(x)):
         for j in range(len(bias)):
@@ -89,6 +90,7 @@ def _normal_backward(first, x, dy, dx, dbias, bias):
 @compiled
 def _logistic_backward(first, x, dy, dx, dbias, bias):
     x, dy, dx = rows(x), rows(dy), rows(dx)
+    dbias = dbias[0]
     dbias[:] = F(0.0)
     for i in range(len(x)):
         for j in range(len(bias)):

@@ -1,31 +1,26 @@
-"""Runs a compiled kernel as a TensorFlow operation, on all cores.
+"""Makes a TensorFlow operation of a compiled kernel.
 
-A kernel is called as `kernel(first, *cut, *outputs, [sums], *whole)`. It gets a slice
-along the first axis of what is cut and of the outputs, which it fills; `first` is the
-index at which the slice starts. Arrays are float32, or bfloat16 given as the 16 bits
-of each number (`uint16`).
+A kernel is called as `kernel(first, *cut, *outputs, [sums], *whole)`, by several
+threads. It gets a slice along the first axis of what is cut and of the outputs, which
+it fills; `first` is the index at which the slice starts. Arrays are float32, or
+bfloat16 given as the 16 bits of each number (`uint16`); a tensor without axes is given
+as a number. What is added up over all slices, it puts into `sums`, `[1, number]`.
 """
 
-import itertools
+import functools
+import math
 import os
-from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import tensorflow as tf
 from keras import ops
 
-from keras_corrupt.kernels.fused.memory import Memory
+from keras_corrupt.kernels.fused import native
+from keras_corrupt.kernels.fused.pieces import pieces_of
 
-#: Values that are worth a piece of their own.
-PIECE = 1 << 15
-#: So that a thread that is held up holds up little.
-PIECES_PER_CORE = 2
-
-CORES = os.cpu_count()
+THREADS = os.cpu_count()
 if hasattr(os, "sched_getaffinity"):  # fewer in a container
-    CORES = len(os.sched_getaffinity(0))
-threads = ThreadPoolExecutor(CORES)
-memory = Memory()
+    THREADS = len(os.sched_getaffinity(0))
 
 
 def run(kernel, cut, outputs, *whole, sums=()):
@@ -36,62 +31,65 @@ def run(kernel, cut, outputs, *whole, sums=()):
         cut: Tensors with the same first axis.
         outputs: Shape, as of `ops.shape`, and type of each result, with that first
             axis.
-        whole: Tensors and NumPy scalars that each piece needs.
+        whole: Tensors that each piece needs.
         sums: The shape of what is added up over all pieces, if something is.
 
     Returns:
         A list of tensors: the outputs, then the float32 sums.
     """
-    shapes = [
-        shape if all(isinstance(n, int) for n in shape) else tf.stack(shape)
-        for shape, _ in outputs
-    ]
-    dtypes = [dtype for _, dtype in outputs]
-    rest = [*whole, *shapes]
-    from_tensor = [tf.is_tensor(x) for x in rest]
-
-    def operation(*arrays):
-        bits = [numbers(x) for x in arrays]
-        tensors = iter(bits[len(cut) :])
-        values = [
-            next(tensors) if given else x
-            for given, x in zip(from_tensor, rest, strict=True)
-        ]
-        values, shapes = values[: len(whole)], values[len(whole) :]
-        results = [
-            memory.empty(shape, dtype.as_numpy_dtype)
-            for shape, dtype in zip(shapes, dtypes, strict=True)
-        ]
-        slices = [*bits[: len(cut)], *(numbers(x) for x in results)]
-        length, size = len(slices[0]), slices[0].size
-        count = max(1, min(length, size // PIECE, PIECES_PER_CORE * CORES))
-        totals = [np.empty((count, *sums), "float32")] if sums else []
-        left = iter(range(count))  # the threads take turns
-
-        def work():
-            for i in left:
-                first, last = length * i // count, length * (i + 1) // count
-                piece = [x[first:last] for x in slices]
-                kernel(first, *piece, *(total[i] for total in totals), *values)
-
-        others = [threads.submit(work) for _ in range(1, min(CORES, count))]
-        work()
-        for other in others:
-            if not other.cancel():
-                other.result()
-        return [*results, *(total.sum(axis=0) for total in totals)]
-
-    results = tf.numpy_function(
-        operation,
-        [*cut, *itertools.compress(rest, from_tensor)],
-        [*dtypes, *([tf.float32] if sums else [])],
-        stateful=False,
+    if tf.executing_eagerly():
+        graph = tf.function(lambda a, b: run(kernel, a, outputs, *b, sums=sums))
+        return graph(cut, whole)
+    program = _program(
+        kernel,
+        tuple((x.dtype, x.shape.rank) for x in cut),
+        tuple((dtype, len(shape)) for shape, dtype in outputs),
+        tuple((x.dtype, x.shape.rank) for x in whole),
+        math.prod(sums) if sums else 0,
     )
-    results = [results] if tf.is_tensor(results) else results  # one comes alone
-    shapes = [*(shape for shape, _ in outputs), *([sums] if sums else [])]
-    for result, shape in zip(results, shapes, strict=True):
+    results = [*outputs, *([(sums, tf.float32)] if sums else [])]
+    shapes = [tf.cast(tf.stack(shape), tf.int64) for shape, _ in results]
+    inputs, dtypes = [*cut, *whole, *shapes], [dtype for _, dtype in results]
+    operation = tf.compat.v1.get_default_graph().create_op(
+        native.OPERATION,
+        inputs,
+        dtypes,
+        attrs={
+            "program": tf.compat.v1.AttrValue(i=program.ctypes.data),
+            "Tin": _types(x.dtype for x in inputs),
+            "Tout": _types(dtypes),
+        },
+    )
+    for result, (shape, _) in zip(operation.outputs, results, strict=True):
         result.set_shape([n if isinstance(n, int) else None for n in shape])
-    return results
+    return operation.outputs
+
+
+@functools.cache  # which keeps the program where operations find it
+def _program(kernel, cut, outputs, whole, sums):
+    """Makes the program of an operation, from types and ranks of its tensors."""
+    function, words = pieces_of(
+        kernel,
+        _numpy(cut + outputs),
+        (("float32", 2),) if sums else (),
+        _numpy(whole),
+    )
+    counts = len(cut), len(whole), len(outputs), sums
+    return np.array([function.address, *counts, THREADS, words], np.intp)
+
+
+def _numpy(tensors):
+    """Names the types as NumPy does; those of bfloat16 are of its bits."""
+    return tuple(
+        ("uint16" if dtype == tf.bfloat16 else dtype.name, rank)
+        for dtype, rank in tensors
+    )
+
+
+def _types(dtypes):
+    """Makes an attribute of types."""
+    enums = [dtype.as_datatype_enum for dtype in dtypes]
+    return tf.compat.v1.AttrValue(list=tf.compat.v1.AttrValue.ListValue(type=enums))
 
 
 def like(x):
@@ -99,14 +97,9 @@ def like(x):
     return ops.shape(x), x.dtype
 
 
-def numbers(x):
-    """Shows a kernel the bits of bfloat16 numbers, which Numba does not know."""
-    return x.view(np.uint16) if x.dtype == tf.bfloat16.as_numpy_dtype else x
-
-
-def float32(*tensors):
-    """Returns each tensor or variable in float32."""
-    return [tf.cast(x, tf.float32) for x in tensors]
+def float32(*values):
+    """Returns each tensor, variable or number in float32."""
+    return [tf.cast(x, tf.float32) for x in values]
 
 
 def key_of(seed):

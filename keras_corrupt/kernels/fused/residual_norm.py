@@ -30,8 +30,7 @@ def residual_norm(x, y, bias, gamma, beta, epsilon, rate=0.0, seed=None):
             [like(x), like(x), scales],
             *vectors,
             key,
-            F(epsilon),
-            F(rate),
+            *float32(epsilon, rate),
         )
 
         def gradient(dz):
@@ -41,7 +40,7 @@ def residual_norm(x, y, bias, gamma, beta, epsilon, rate=0.0, seed=None):
                 [like(x), like(y)],
                 vectors[1],
                 key,
-                F(rate),
+                *float32(rate),
                 sums=(3, x.shape[-1]),
             )
             dbias, dgamma, dbeta = tf.unstack(sums)
@@ -96,8 +95,9 @@ def _backward(first, dz, normal, scale, dx, dy, sums, gamma, key, rate):
         rows(dy),
     )
     size = F(len(gamma))
-    dbias, dgamma, dbeta = sums[0], sums[1], sums[2]
     sums[:] = F(0.0)
+    sums = sums.reshape(3, -1)
+    dbias, dgamma, dbeta = sums[0], sums[1], sums[2]
     z = np.empty(len(gamma), F)
     for i in range(len(dz)):
         mean = along = F(0.0)

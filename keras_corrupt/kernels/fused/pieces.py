@@ -1,0 +1,116 @@
+"""What the threads of an operation run: a kernel, on one piece after the other."""
+
+import functools
+import types
+
+import numpy as np
+from llvmlite import ir
+from numba.core import types as numba_types
+from numba.extending import intrinsic
+from numba.np import arrayobj
+
+from keras_corrupt.kernels.fused import native
+
+
+@functools.cache
+def pieces_of(kernel, sliced, sums, whole):
+    """Compiles the C function that takes a table and does pieces until none is left.
+
+    Args:
+        kernel: As in `program`.
+        sliced: Data type and rank of each array that the kernel gets a slice of.
+        sums: The same of the sums, or nothing.
+        whole: The same of the other arrays.
+
+    Returns:
+        Numba's C function, and the number of words in the table.
+    """
+    examples = [
+        tuple(np.empty((0,) * n, t) for t, n in x) for x in (sliced, sums, whole)
+    ]
+    words = [sum(1 + n for _, n in x) for x in (sliced, sums, whole)]
+    _, sums_start, whole_start, end = np.cumsum([native.ARRAYS, *words]).tolist()
+    # Of the kernel's file, so that Numba keeps what it compiles with that.
+    place, code = kernel.py_func.__code__, _pieces.__code__
+    function = types.FunctionType(
+        code.replace(
+            co_filename=place.co_filename, co_firstlineno=place.co_firstlineno
+        ),
+        {
+            **globals(),
+            "KERNEL": kernel,
+            "SLICED": examples[0],
+            "SUMS": examples[1],
+            "WHOLE": examples[2],
+            "SUMS_START": sums_start,
+            "WHOLE_START": whole_start,
+        },
+    )
+    kinds = "_".join(f"{np.dtype(t).name}x{n}" for t, n in sliced + sums + whole)
+    function.__qualname__ = f"{kernel.py_func.__name__}_{kinds}"
+    function.__module__ = kernel.py_func.__module__
+    return native.compiled(numba_types.void(native.Words))(function), end
+
+
+# Where `_pieces` finds what `pieces_of` gives it.
+KERNEL = SLICED = SUMS = WHOLE = SUMS_START = WHOLE_START = None
+
+
+def _pieces(table):
+    count, length = table[native.PIECES], table[native.LENGTH]
+    i = _take(table)
+    while i < count:
+        first, last = length * i // count, length * (i + 1) // count
+        slices = _arrays(table, native.ARRAYS, SLICED, first, last)
+        sums = _arrays(table, SUMS_START, SUMS, i, i + 1)
+        whole = _arrays(table, WHOLE_START, WHOLE, None, None)
+        KERNEL(first, *(slices + sums + whole))
+        i = _take(table)
+
+
+@intrinsic
+def _take(context, table):
+    """Counts a piece in the table's first word; returns the count before."""
+
+    def code(context, builder, signature, args):
+        one = ir.Constant(args[0].type.pointee, 1)
+        return builder.atomic_rmw("add", args[0], one, "monotonic")
+
+    return table.dtype(table), code
+
+
+@intrinsic
+def _arrays(context, table, start, examples, first, last):
+    """Makes the arrays that the table lists from `start` on, or slices of them."""
+    kinds = [example.copy(readonly=False) for example in examples]
+    made = numba_types.Tuple([k if k.ndim else k.dtype for k in kinds])
+
+    def code(context, builder, signature, args):
+        table, at, _, first, last = args
+        sliced = signature.args[3] != numba_types.none
+
+        def word(i):
+            return builder.load(builder.gep(table, [builder.add(at, at.type(i))]))
+
+        values = []
+        for kind in kinds:
+            item = context.get_data_type(kind.dtype)
+            size = at.type(context.get_abi_sizeof(item))
+            address, *shape = (word(i) for i in range(1 + kind.ndim))
+            at = builder.add(at, at.type(1 + kind.ndim))
+            strides = [size]
+            for n in reversed(shape[1:]):
+                strides.insert(0, builder.mul(strides[0], n))
+            if sliced:
+                address = builder.add(address, builder.mul(first, strides[0]))
+                shape[0] = builder.sub(last, first)
+            data = builder.inttoptr(address, item.as_pointer())
+            if kind.ndim:
+                array = arrayobj.make_array(kind)(context, builder)
+                arrayobj.populate_array(array, data, shape, strides, size, meminfo=None)
+                values.append(array._getvalue())
+            else:
+                values.append(builder.load(data))
+        return context.make_tuple(builder, made, values)
+
+    return made(table, start, examples, first, last), code
