@@ -99,10 +99,9 @@ def _create(construction):
 
 
 @njit
-def _input(context, i, status):
-    tensor = np.zeros(1, np.intp)
-    get_input(context, i, tensor.ctypes.data, status)
-    return tensor[0]
+def _input(context, i, scratch, status):
+    get_input(context, i, scratch.ctypes.data, status)
+    return scratch[0]
 
 
 @njit
@@ -131,13 +130,13 @@ def _compute(program, context):
     cut, whole = program[CUT], program[WHOLE]
     outputs, sums = program[OUTPUTS], program[SUMS]
     table, at = np.zeros(program[WORDS], np.intp), ARRAYS
-    status, size = new_status(), 0
+    status, scratch, size = new_status(), np.zeros(1, np.intp), 0
     for i in range(cut):
-        tensor = _input(context, i, status)
+        tensor = _input(context, i, scratch, status)
         table[LENGTH], size = dimension_of(tensor, 0), max(size, elements_of(tensor))
         at = _enter(table, at, tensor)
     for k in range(outputs):
-        shape = _input(context, cut + whole + k, status)
+        shape = _input(context, cut + whole + k, scratch, status)
         tensor = _output(context, k, shape, status)
         if tensor == 0:
             fail(context, status)
@@ -151,7 +150,7 @@ def _compute(program, context):
         table[at], table[at + 1], table[at + 2] = totals.ctypes.data, pieces, sums
         at += 3
     for i in range(cut, cut + whole):
-        at = _enter(table, at, _input(context, i, status))
+        at = _enter(table, at, _input(context, i, scratch, status))
 
     threads = np.zeros(min(program[THREADS], pieces) - 1, np.intp)
     options, name = np.array([0, 0, -1], np.intp), np.zeros(1, np.intp)
@@ -164,7 +163,7 @@ def _compute(program, context):
         join_thread(threads[i])
 
     if sums > 0:
-        shape = _input(context, cut + whole + outputs, status)
+        shape = _input(context, cut + whole + outputs, scratch, status)
         tensor = _output(context, outputs, shape, status)
         if tensor == 0:
             fail(context, status)

@@ -54,6 +54,7 @@ def run(kernel, cut, outputs, *whole, sums=()):
         native.OPERATION,
         inputs,
         dtypes,
+        name=kernel.__name__.strip("_"),
         attrs={
             "program": tf.compat.v1.AttrValue(i=program.ctypes.data),
             "Tin": _types(x.dtype for x in inputs),
