@@ -11,6 +11,7 @@ import contextvars
 import sys
 
 import keras
+from keras import ops
 
 from keras_corrupt.kernels import plain
 
@@ -53,6 +54,12 @@ class FusedTraining:
 def accelerators():
     """Returns the names of the GPUs and TPUs here."""
     return [d for d in keras.distribution.list_devices() if "cpu" not in d.lower()]
+
+
+def dense_gelu(x, dense, approximate):
+    """Applies a `keras.layers.Dense` without activation, then gelu."""
+    product = ops.matmul(x, ops.cast(dense.kernel, x.dtype))
+    return chosen().bias_gelu(product, dense.bias, approximate)
 
 
 def dropout_of(layer, training):

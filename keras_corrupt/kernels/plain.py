@@ -86,6 +86,32 @@ def bias_gelu(x, bias, approximate=False):
     return ops.cast(ops.gelu(y, approximate=approximate), x.dtype)
 
 
+def output_logits(products, bias):
+    """Adds the bias of the vocabulary's tokens, in float32.
+
+    Args:
+        products: `[..., vocabulary]`, of hidden vectors and token embeddings.
+        bias: `[vocabulary]`.
+
+    Returns:
+        float32 `[..., vocabulary]`.
+    """
+    return ops.cast(products, "float32") + ops.cast(bias, "float32")
+
+
+def likeliest(logits):
+    """Returns the ids of the largest logits.
+
+    Args:
+        logits: `[..., vocabulary]`.
+
+    Returns:
+        int32 `[...]`.
+    """
+    # Keras's argmax takes several passes over the vocabulary, for negative zeros.
+    return ops.cast(ops.top_k(logits, 1)[1][..., 0], "int32")
+
+
 def cross_entropy(logits, target_ids):
     """Negative log-probability of the targets under the logits' softmax.
 

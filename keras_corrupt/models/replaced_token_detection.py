@@ -18,6 +18,7 @@ from keras_corrupt.corruption import (
 )
 from keras_corrupt.encoders import TransformerEncoder
 from keras_corrupt.encoders.embeddings import initializer
+from keras_corrupt.kernels import dense_gelu
 from keras_corrupt.models.electra import objective
 from keras_corrupt.models.masked_lm import objective as masked_lm_objective
 from keras_corrupt.models.masked_lm.masked_lm import positions_of
@@ -65,8 +66,7 @@ class Discriminator(keras.Model):
 
     def detect(self, hidden):
         """Returns the logits from the encoder's output, `[batch, length, hidden]`."""
-        approximate = self.encoder.approximate_gelu
-        hidden = ops.gelu(self.transform(hidden), approximate=approximate)
+        hidden = dense_gelu(hidden, self.transform, self.encoder.approximate_gelu)
         return ops.cast(self.classifier(hidden)[..., 0], "float32")
 
 

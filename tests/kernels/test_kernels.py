@@ -50,6 +50,10 @@ CASES = {
         [X, X, (HIDDEN,), (HIDDEN,), (HIDDEN,)],
         lambda k, x, y, b, gamma, beta: k.residual_norm(x, y, b, gamma, beta, 1e-12),
     ),
+    "output_logits": (
+        [(BATCH, LENGTH, 50), (50,)],
+        lambda k, x, b: k.output_logits(x, b),
+    ),
     "cross_entropy": (
         [(BATCH, LENGTH, 50)],
         lambda k, x: k.cross_entropy(30.0 * x, np.arange(21).reshape(BATCH, LENGTH)),
@@ -215,6 +219,15 @@ def test_what_is_no_number_stays_none():
     ):
         lost = np.isnan(np.array(y))
         assert lost[1, 2].any() and not lost[0].any() and not lost[1, :2].any()
+
+
+def test_likeliest_is_the_first_of_the_largest():
+    import tensorflow as tf
+
+    logits = np.random.default_rng(0).integers(0, 40, (5, 7, 300)).astype("float32")
+    for kernels in (fused, plain):
+        ids = np.array(kernels.likeliest(tf.constant(logits)))
+        np.testing.assert_array_equal(ids, logits.argmax(axis=-1))
 
 
 def test_a_target_outside_the_vocabulary_has_no_loss():

@@ -12,6 +12,8 @@ from keras_corrupt.kernels.fused.gelu import bias_gelu
 from keras_corrupt.kernels.fused.residual_norm import residual_norm
 from keras_corrupt.kernels.fused.vocabulary import (
     cross_entropy,
+    likeliest,
+    output_logits,
     sample,
     sample_others,
 )
@@ -21,6 +23,8 @@ __all__ = [
     "attention",
     "bias_gelu",
     "cross_entropy",
+    "likeliest",
+    "output_logits",
     "residual_norm",
     "sample",
     "sample_others",

@@ -13,9 +13,30 @@ from keras_corrupt.kernels.fused.numbers import (
     largest,
     load,
     random_bits,
+    rows,
     store,
 )
-from keras_corrupt.kernels.fused.program import key_of, like, run
+from keras_corrupt.kernels.fused.program import float32, key_of, like, run
+
+
+def output_logits(products, bias):
+    """As `plain.output_logits`."""
+
+    @tf.custom_gradient
+    def f(products, bias):
+        def gradient(dy):
+            dx, sums = run(_bias_backward, [dy], [like(products)], sums=bias.shape)
+            return dx, tf.cast(sums, bias.dtype)
+
+        outputs = [(ops.shape(products), tf.float32)]
+        return run(_bias_forward, [products], outputs, *float32(bias))[0], gradient
+
+    return f(products, tf.convert_to_tensor(bias))
+
+
+def likeliest(logits):
+    """As `plain.likeliest`."""
+    return run(_likeliest, [logits], [(ops.shape(logits)[:-1], tf.int32)])[0]
 
 
 def cross_entropy(logits, target_ids):
@@ -57,6 +78,34 @@ def _draw_from(logits, excluded_ids, count, seed):
 
 #: Tokens whose probabilities are added up before one of them is drawn.
 BLOCK = 256
+
+
+@compiled
+def _bias_forward(first, x, y, bias):
+    x, y = rows(x), rows(y)
+    for i in range(len(x)):
+        for j in range(len(bias)):
+            y[i, j] = load(x[i, j]) + bias[j]
+
+
+@compiled
+def _bias_backward(first, dy, dx, dbias):
+    dy, dx, dbias = rows(dy), rows(dx), dbias[0]
+    dbias[:] = F(0.0)
+    for i in range(len(dy)):
+        for j in range(len(dbias)):
+            store(dx, (i, j), dy[i, j])
+            dbias[j] += dy[i, j]
+
+
+@compiled
+def _likeliest(first, logits, out):
+    logits, out = rows(logits), out.ravel()
+    for i in range(len(logits)):
+        maximum, found = largest(logits[i]), 0
+        while found < logits.shape[1] - 1 and load(logits[i, found]) != maximum:
+            found += 1
+        out[i] = found
 
 
 @compiled

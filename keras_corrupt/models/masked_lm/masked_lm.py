@@ -13,6 +13,7 @@ from keras_corrupt.corruption import (
 from keras_corrupt.encoders import TransformerEncoder
 from keras_corrupt.encoders.embeddings import initializer
 from keras_corrupt.evaluation import flops
+from keras_corrupt.kernels import chosen, dense_gelu
 from keras_corrupt.models.masked_lm import objective
 from keras_corrupt.models.masked_lm.presets import PRESETS
 from keras_corrupt.models.pretrainer import Pretrainer
@@ -67,10 +68,10 @@ class MaskedLMNetwork(keras.Model):
         # Only the masked positions meet the vocabulary: six times fewer rows.
         hidden = ops.take_along_axis(hidden, positions[..., None], axis=1)
         approximate = self.encoder.approximate_gelu
-        hidden = self.norm(ops.gelu(self.transform(hidden), approximate=approximate))
+        hidden = self.norm(dense_gelu(hidden, self.transform, approximate))
         table = ops.cast(self.encoder.embeddings.token.embeddings, self.compute_dtype)
-        logits = ops.matmul(hidden, ops.transpose(table))
-        return ops.cast(logits, "float32") + ops.cast(self.output_bias, "float32")
+        products = ops.matmul(hidden, ops.transpose(table))
+        return chosen().output_logits(products, self.output_bias)
 
 
 @keras.saving.register_keras_serializable(package="keras_corrupt")

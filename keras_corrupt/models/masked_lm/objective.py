@@ -28,6 +28,5 @@ def masked_lm_loss(logits, target_ids):
 
 def correct_predictions(logits, target_ids):
     """Returns 1.0 where the likeliest token is the original, `[batch, masked]`."""
-    # Keras's argmax takes several passes over the vocabulary, for negative zeros.
-    predicted = ops.top_k(logits, 1)[1][..., 0]
-    return ops.cast(predicted == ops.cast(target_ids, predicted.dtype), "float32")
+    predicted = chosen().likeliest(logits)
+    return ops.cast(predicted == ops.cast(target_ids, "int32"), "float32")

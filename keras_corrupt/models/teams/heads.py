@@ -5,6 +5,7 @@ from keras import ops
 
 from keras_corrupt.encoders import TransformerEncoder
 from keras_corrupt.encoders.embeddings import initializer
+from keras_corrupt.kernels import dense_gelu
 from keras_corrupt.models.replaced_token_detection import Discriminator
 from keras_corrupt.models.teams import objective
 
@@ -107,5 +108,5 @@ class MultiWordSelectionHead(keras.layers.Layer):
 
     def call(self, hidden, positions, candidate_ids):
         hidden = ops.take_along_axis(hidden, positions[..., None], axis=1)
-        hidden = ops.gelu(self.transform(hidden), approximate=self.approximate_gelu)
+        hidden = dense_gelu(hidden, self.transform, self.approximate_gelu)
         return objective.selection_logits(self.norm(hidden), self.token(candidate_ids))
