@@ -105,27 +105,36 @@ class AdamW(keras.optimizers.Optimizer):
 
     def _backend_update_step(self, grads, trainable_variables, learning_rate):
         # Each replica updates its own copy. Keras would add up the gradients here.
+        rate = ops.cast(learning_rate, "float32")
+        correction = 1.0
+        if self.bias_correction:
+            step = ops.cast(self.iterations + 1, "float32")
+            correction = ops.sqrt(1.0 - ops.power(self.beta_2, step))
+            correction = correction / (1.0 - ops.power(self.beta_1, step))
+        # What variables have in common is computed once; there are hundreds.
+        rates = {
+            (factor, decay): (rate * factor * correction, rate * factor * decay)
+            for factor, decay in set(zip(self._multipliers, self._decays, strict=True))
+        }
         for gradient, variable in zip(grads, trainable_variables, strict=True):
-            self.update_step(gradient, variable, learning_rate)
+            index = self._get_variable_index(variable)
+            key = self._multipliers[index], self._decays[index]
+            self.update_step(gradient, variable, *rates[key])
 
     def _backend_increment_gradient_accumulators(self, grads, accumulated):
         for gradient, total in zip(grads, accumulated, strict=True):
             total.assign_add(gradient)
 
-    def update_step(self, gradient, variable, learning_rate):
+    def update_step(self, gradient, variable, learning_rate, decay):
         index = self._get_variable_index(variable)
-        momentum, velocity = self._momentums[index], self._velocities[index]
-        gradient = ops.cast(gradient, variable.dtype)
-        rate = ops.cast(learning_rate, variable.dtype) * self._multipliers[index]
-
         if self._decays[index]:
-            self.assign_sub(variable, rate * self._decays[index] * variable)
-        if self.bias_correction:
-            step = ops.cast(self.iterations + 1, variable.dtype)
-            correction = ops.sqrt(1.0 - ops.power(self.beta_2, step))
-            rate = rate * correction / (1.0 - ops.power(self.beta_1, step))
+            self.assign_sub(variable, ops.cast(decay, variable.dtype) * variable)
         fused.adam(
-            *(variable, momentum, velocity, gradient, rate),
+            variable,
+            self._momentums[index],
+            self._velocities[index],
+            ops.cast(gradient, variable.dtype),
+            ops.cast(learning_rate, variable.dtype),
             *(self.beta_1, self.beta_2, self.epsilon),
         )
 
