@@ -4,6 +4,9 @@ The functions are those of `plain` but for rounding in the last digits. Each goe
 over its arrays, on all cores, forward and backward: what it keeps for a row stays in
 the processor's cache, and dropout's chance is computed where it is used. The matrix
 products are TensorFlow's.
+
+The loops stand in the files of the kernels and are made of `numbers`. `program` makes
+an operation of a loop, `pieces` what its threads run, `native` what TensorFlow calls.
 """
 
 from keras_corrupt.kernels.fused.adam import adam

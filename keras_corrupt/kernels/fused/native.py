@@ -7,6 +7,7 @@ program, which an attribute names by its address.
 """
 
 import ctypes
+import functools
 from pathlib import Path
 
 import numpy as np
@@ -15,6 +16,8 @@ from llvmlite import binding, ir
 from numba import cfunc, njit, types
 from numba.core.types import ExternalFunction
 from numba.extending import intrinsic
+
+from keras_corrupt.kernels.fused.numbers import kept
 
 OPERATION = "KerasCorruptKernel"
 
@@ -37,16 +40,9 @@ LIBRARY = next(Path(tf.sysconfig.get_lib()).glob("libtensorflow_framework.*"))
 binding.load_library_permanently(str(LIBRARY))
 
 
-def compiled(signature):
-    """Compiles a C function, for next time too if a folder can be written."""
-
-    def compiled(function):
-        try:
-            return cfunc(signature, cache=True)(function)
-        except RuntimeError:
-            return cfunc(signature)(function)
-
-    return compiled
+def c_function(result, *arguments):
+    """Compiles a function that C calls, from its types."""
+    return functools.partial(kept, functools.partial(cfunc, result(*arguments)))
 
 
 # === TensorFlow's functions ===
@@ -88,7 +84,7 @@ def call(context, function, table):
 # === The kernel ===
 
 
-@compiled(Word(Word))
+@c_function(Word, Word)
 def _create(construction):
     """Finds the program of a new operation."""
     name = np.array([112, 114, 111, 103, 114, 97, 109, 0], np.uint8)  # "program"
@@ -124,7 +120,7 @@ def _enter(table, at, tensor):
     return at
 
 
-@compiled(types.void(Words, Word))
+@c_function(types.void, Words, Word)
 def _compute(program, context):
     """Runs a program."""
     cut, whole = program[CUT], program[WHOLE]

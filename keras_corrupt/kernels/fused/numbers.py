@@ -1,7 +1,7 @@
 """What all fused kernels are made of: how they are compiled, numbers, chance.
 
-Numba keeps what it compiled beside the kernel's file, and does not see that this file
-was edited: delete the folders `__pycache__` then.
+Numba keeps what it compiled beside the kernel's file, and does not see that this file,
+`pieces` or `native` was edited: delete the folders `__pycache__` then.
 """
 
 from typing import NamedTuple
@@ -13,18 +13,23 @@ from numba.extending import overload
 F, U, S = np.float32, np.uint32, np.int32
 
 
-def compiled(function):
+def kept(compiler, function, **options):
     """Compiles a function, for next time too if a folder can be written."""
+    try:
+        return compiler(cache=True, **options)(function)
+    except RuntimeError:
+        return compiler(**options)(function)
+
+
+def compiled(function):
+    """Compiles what kernels are made of."""
     options = {
         "nogil": True,
         "error_model": "numpy",
         # Sums in any order. What is not a number stays so.
         "fastmath": {"reassoc", "contract", "nsz", "arcp"},
     }
-    try:
-        return njit(function, cache=True, **options)
-    except RuntimeError:
-        return njit(function, **options)
+    return kept(njit, function, **options)
 
 
 # === Parts ===

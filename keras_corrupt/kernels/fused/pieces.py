@@ -49,7 +49,7 @@ def pieces_of(kernel, sliced, sums, whole):
     kinds = "_".join(f"{np.dtype(t).name}x{n}" for t, n in sliced + sums + whole)
     function.__qualname__ = f"{kernel.py_func.__name__}_{kinds}"
     function.__module__ = kernel.py_func.__module__
-    return native.compiled(numba_types.void(native.Words))(function), end
+    return native.c_function(numba_types.void, native.Words)(function), end
 
 
 # Where `_pieces` finds what `pieces_of` gives it.
