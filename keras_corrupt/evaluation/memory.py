@@ -4,9 +4,7 @@ Kept all the time are the weights, their gradients and the averages of the optim
 for the backward pass, what each operation's gradient reads. A generator's are given
 free before the discriminator has run, so that there are two peaks, and the higher one
 counts: the vocabulary's logits with the generator's activations, or the
-discriminator's activations with the logits that are left. But memory is used again
-for arrays of the same size only (`kernels/fused/memory.py`), so that the activations of
-a generator of another width add to the discriminator's.
+discriminator's activations with the logits that are left.
 
 The counts are of `kernels/fused`, which keeps less than the same steps one by one;
 `benchmarks/growth.py` compares them with what a process takes. Other backends plan
@@ -21,12 +19,11 @@ from keras_corrupt.models.masked_lm.masked_lm import MaskedLMNetwork
 
 #: For each parameter: the float32 weight, its gradient, Adam's two averages.
 STATE_BYTES = 16
-#: For each logit at the peak: as the product returns it, in float32, with its bias,
-#: and its gradient; and later.
-LOGIT_BYTES = 16
-KEPT_LOGIT_BYTES = 4
-#: The graph of a layer, and its share of the compiled kernels, measured.
-LAYER_PROGRAM_BYTES = 25e6
+#: For each logit: what is kept in float32, and at the peak its gradient, too.
+LOGIT_BYTES = 4
+#: The compiled kernels, and the graph of a layer, measured.
+PROGRAM_BYTES = 100e6
+LAYER_PROGRAM_BYTES = 12e6
 
 
 def training_bytes(model, batch_size, length):
@@ -43,18 +40,16 @@ def training_bytes(model, batch_size, length):
     """
     size = 2 if model.compute_dtype in ("bfloat16", "float16") else 4
     state = model.count_params() * STATE_BYTES
-    if size == 2:
-        state += model.count_params() * 2  # the weights once more, rounded
     logits = batch_size * num_masked(model.mask_rate, length) * model.vocabulary_size
-    generator, discriminator, program = logits * LOGIT_BYTES, 0, 0
+    # At the peak also as the product returns them, and its gradient.
+    generator = logits * 2 * (LOGIT_BYTES + size)
+    discriminator, program = 0, PROGRAM_BYTES
     for network in model.networks.values():
         kept = encoder_bytes(network, batch_size, length, size)
         if isinstance(network, MaskedLMNetwork):
             generator += kept
         else:
-            discriminator += kept + logits * KEPT_LOGIT_BYTES
-        if network.encoder.hidden_size != model.encoder.hidden_size:
-            discriminator += kept
+            discriminator += kept + logits * LOGIT_BYTES
         program += num_layers(network) * LAYER_PROGRAM_BYTES
     return state, max(generator, discriminator), program
 
