@@ -2,8 +2,8 @@
 
 `plain` says in `keras.ops` what each function computes; it is what JAX, GPUs and TPUs
 run, and inference. `fused` computes the same on TensorFlow and CPUs in fewer passes
-over memory. Its functions cannot be part of a step that XLA compiles as a whole, so
-they are chosen by `FusedTraining`, whose `fit` knows.
+over memory. Its functions cannot be part of a step that XLA compiles as a whole, and
+are slow outside graphs, so they are chosen by `FusedTraining`, whose `fit` knows.
 """
 
 import contextlib
@@ -16,6 +16,8 @@ from keras import ops
 from keras_corrupt.kernels import plain
 
 if keras.backend.backend() == "tensorflow" and sys.platform != "win32":
+    import tensorflow as tf
+
     from keras_corrupt.kernels import fused
 else:
     fused = plain
@@ -43,7 +45,9 @@ class FusedTraining:
 
     def train_step(self, *args):
         can_run = (
-            not self.jit_compile
+            fused is not plain
+            and not tf.executing_eagerly()
+            and not self.jit_compile
             and self.compute_dtype in ("float32", "bfloat16")
             and not accelerators()
         )

@@ -261,6 +261,18 @@ def test_samples_of_no_numbers_are_tokens():
     assert ((ids >= 0) & (ids < 300)).all()
 
 
+def test_kernels_run_where_functions_are_run_eagerly():
+    import tensorflow as tf
+
+    x, bias = arrays((4, 8), (8,))
+    tf.config.run_functions_eagerly(True)
+    try:
+        y = fused.bias_gelu(x, bias)
+    finally:
+        tf.config.run_functions_eagerly(False)
+    np.testing.assert_allclose(y, plain.bias_gelu(x, bias), atol=1e-6)
+
+
 def test_kernels_compile_where_no_file_can_be_written():
     from keras_corrupt.kernels.fused.numbers import compiled
 
@@ -291,15 +303,18 @@ class Model(FusedTraining, keras.Model):
         return self.dense(self.choice(x))
 
 
-@pytest.mark.parametrize("compiled", [False, True])
-def test_only_fit_without_xla_chooses_the_fused_kernels(compiled):
+HOW = {"graph": {}, "xla": {"jit_compile": True}, "eager": {"run_eagerly": True}}
+
+
+@pytest.mark.parametrize("how", HOW)
+def test_only_fit_in_a_graph_without_xla_chooses_the_fused_kernels(how):
     model = Model()
-    model.compile("sgd", "mse", jit_compile=compiled)
+    model.compile("sgd", "mse", **{"jit_compile": False} | HOW[how])
     x, y = np.ones((4, 3), "float32"), np.ones((4, 1), "float32")
     model(x)
     model.choice.seen.clear()
     model.fit(x, y, verbose=0)
-    assert set(model.choice.seen) == {plain if compiled else fused}
+    assert set(model.choice.seen) == {fused if how == "graph" else plain}
     model.choice.seen.clear()
     model.evaluate(x, y, verbose=0)
     model.predict(x, verbose=0)

@@ -38,8 +38,11 @@ def run(kernel, cut, outputs, *whole, sums=()):
         A list of tensors: the outputs, then the float32 sums.
     """
     if tf.executing_eagerly():
-        graph = tf.function(lambda a, b: run(kernel, a, outputs, *b, sums=sums))
-        return graph(cut, whole)
+        count, inputs = len(cut), [*cut, *whole]
+        graph = tf.function(
+            lambda *x: run(kernel, x[:count], outputs, *x[count:], sums=sums)
+        ).get_concrete_function(*inputs)  # also where functions are run eagerly
+        return graph(*inputs)
     program = _program(
         kernel,
         tuple((x.dtype, x.shape.rank) for x in cut),
