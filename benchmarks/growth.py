@@ -135,15 +135,23 @@ def draw(output, points):
         below.plot(x, [f["peak"] / 1e9 for f in found], "o-", label="measured")
         below.plot(x, [f["estimate"] / 1e9 for f in found], "x--", label="estimated")
         fixed = {"length": "small, batch 32", "batch": "small, length 128"}
+        above.set(yscale="log")
+        above.yaxis.set_major_formatter("{x:g}")
         above.set_title(fixed.get(name, "batch 8, length 128"))
         below.set_xlabel("parameters" if name == "size" else name)
         for panel in (above, below):
-            panel.set(xscale="log", yscale="log")
+            panel.set(xscale="log")
+            panel.set_xticks(x, labels=[label(n) for n in x])
+            panel.set_xticks([], minor=True)
             panel.grid(alpha=0.3)
     axes[0, 0].set_ylabel("seconds a step")
     axes[1, 0].set_ylabel("peak memory, GB")
     axes[1, 0].legend()
     figure.savefig(output / "growth.png", dpi=120)
+
+
+def label(n):
+    return f"{n / 1e6:.0f} million" if n >= 1e6 else str(n)
 
 
 if __name__ == "__main__":
