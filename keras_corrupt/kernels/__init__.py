@@ -3,7 +3,8 @@
 `plain` says in `keras.ops` what each function computes; it is what JAX, GPUs and TPUs
 run, and inference. `fused` computes the same on TensorFlow and CPUs in fewer passes
 over memory. Its functions cannot be part of a step that XLA compiles as a whole, and
-are slow outside graphs, so they are chosen by `FusedTraining`, whose `fit` knows.
+outside a graph each call makes one, so they are chosen by `FusedTraining`, whose `fit`
+knows.
 """
 
 import contextlib

@@ -119,24 +119,21 @@ class AdamW(keras.optimizers.Optimizer):
         for gradient, variable in zip(grads, trainable_variables, strict=True):
             index = self._get_variable_index(variable)
             key = self._multipliers[index], self._decays[index]
-            self.update_step(gradient, variable, *rates[key])
+            rate, decay = (ops.cast(x, variable.dtype) for x in rates[key])
+            if self._decays[index]:
+                self.assign_sub(variable, decay * variable)
+            fused.adam(
+                variable,
+                self._momentums[index],
+                self._velocities[index],
+                ops.cast(gradient, variable.dtype),
+                rate,
+                *(self.beta_1, self.beta_2, self.epsilon),
+            )
 
     def _backend_increment_gradient_accumulators(self, grads, accumulated):
         for gradient, total in zip(grads, accumulated, strict=True):
             total.assign_add(gradient)
-
-    def update_step(self, gradient, variable, learning_rate, decay):
-        index = self._get_variable_index(variable)
-        if self._decays[index]:
-            self.assign_sub(variable, ops.cast(decay, variable.dtype) * variable)
-        fused.adam(
-            variable,
-            self._momentums[index],
-            self._velocities[index],
-            ops.cast(gradient, variable.dtype),
-            ops.cast(learning_rate, variable.dtype),
-            *(self.beta_1, self.beta_2, self.epsilon),
-        )
 
     def _get_current_learning_rate(self):
         # Keras passes a schedule the number of batches, accumulated ones included.

@@ -61,7 +61,6 @@ allocate_output = ExternalFunction(
 delete_tensor = ExternalFunction("TF_DeleteTensor", types.void(Word))
 data_of = ExternalFunction("TF_TensorData", Word(Word))
 floats_of = ExternalFunction("TF_TensorData", types.CPointer(types.float32)(Word))
-size_of = ExternalFunction("TF_DataTypeSize", Word(Int))
 rank_of = ExternalFunction("TF_NumDims", Int(Word))
 dimension_of = ExternalFunction("TF_Dim", Word(Word, Int))
 elements_of = ExternalFunction("TF_TensorElementCount", Word(Word))

@@ -12,7 +12,7 @@ from numba.np import arrayobj
 from keras_corrupt.kernels.fused import native
 
 
-@functools.cache
+@functools.cache  # which keeps the C function where programs find it
 def pieces_of(kernel, sliced, sums, whole):
     """Compiles the C function that takes a table and does pieces until none is left.
 
