@@ -7,17 +7,25 @@ program, which an attribute names by its address.
 """
 
 import ctypes
-import functools
 from pathlib import Path
 
 import numpy as np
 import tensorflow as tf
-from llvmlite import binding, ir
-from numba import cfunc, njit, types
+from llvmlite import binding
+from numba import njit, types
 from numba.core.types import ExternalFunction
-from numba.extending import intrinsic
 
-from keras_corrupt.kernels.fused.numbers import kept
+from keras_corrupt.kernels.fused.threads import (
+    ARRAYS,
+    FUNCTION,
+    LENGTH,
+    PIECES,
+    Int,
+    Word,
+    Words,
+    c_function,
+    share,
+)
 
 OPERATION = "KerasCorruptKernel"
 
@@ -26,23 +34,13 @@ PIECE = 1 << 15
 #: So that a thread that is held up holds up little.
 PIECES_PER_THREAD = 2
 
-# A program, in words: the address of a C function that takes a table; how many inputs
-# are cut, and how many are whole; how many outputs; how many numbers are summed up; how
-# many threads; the words of the table.
-FUNCTION, CUT, WHOLE, OUTPUTS, SUMS, THREADS, WORDS = range(7)
-# A table, in words: the next piece, how many there are, what length they are cut from;
-# then address and shape of the arrays: what is cut, outputs, sums, what is whole.
-NEXT, PIECES, LENGTH, ARRAYS = range(4)
-
-Word, Int, Words = types.intp, types.int32, types.CPointer(types.intp)
+# A program, in words: the address of a C function that takes a job; how many inputs are
+# cut, and how many are whole; how many outputs; how many numbers are summed up; how
+# many threads; the pool of the others; the words of the job.
+PROGRAM, CUT, WHOLE, OUTPUTS, SUMS, THREADS, POOL, WORDS = range(8)
 
 LIBRARY = next(Path(tf.sysconfig.get_lib()).glob("libtensorflow_framework.*"))
 binding.load_library_permanently(str(LIBRARY))
-
-
-def c_function(result, *arguments):
-    """Compiles a function that C calls, from its types."""
-    return functools.partial(kept, functools.partial(cfunc, result(*arguments)))
 
 
 # === TensorFlow's functions ===
@@ -64,20 +62,6 @@ floats_of = ExternalFunction("TF_TensorData", types.CPointer(types.float32)(Word
 rank_of = ExternalFunction("TF_NumDims", Int(Word))
 dimension_of = ExternalFunction("TF_Dim", Word(Word, Int))
 elements_of = ExternalFunction("TF_TensorElementCount", Word(Word))
-start_thread = ExternalFunction("TF_StartThread", Word(Word, Word, Word, Word))
-join_thread = ExternalFunction("TF_JoinThread", types.void(Word))
-
-
-@intrinsic
-def call(context, function, table):
-    """Calls the C function at an address."""
-
-    def code(context, builder, signature, args):
-        kind = ir.FunctionType(ir.VoidType(), [args[1].type])
-        builder.call(builder.inttoptr(args[0], kind.as_pointer()), [args[1]])
-        return context.get_dummy_value()
-
-    return types.void(function, table), code
 
 
 # === The kernel ===
@@ -109,11 +93,11 @@ def _output(context, k, shape, status):
 
 
 @njit
-def _enter(table, at, tensor):
-    """Writes a tensor's address and shape into the table; returns the place after."""
-    table[at] = data_of(tensor)
+def _enter(job, at, tensor):
+    """Writes a tensor's address and shape into the job; returns the place after."""
+    job[at] = data_of(tensor)
     for i in range(rank_of(tensor)):
-        table[at + 1 + i] = dimension_of(tensor, i)
+        job[at + 1 + i] = dimension_of(tensor, i)
     at += 1 + rank_of(tensor)
     delete_tensor(tensor)  # the operation holds it, too
     return at
@@ -124,12 +108,13 @@ def _compute(program, context):
     """Runs a program."""
     cut, whole = program[CUT], program[WHOLE]
     outputs, sums = program[OUTPUTS], program[SUMS]
-    table, at = np.zeros(program[WORDS], np.intp), ARRAYS
+    job, at = np.zeros(program[WORDS], np.intp), ARRAYS
+    job[FUNCTION] = program[PROGRAM]
     status, scratch, size = new_status(), np.zeros(1, np.intp), 0
     for i in range(cut):
         tensor = _input(context, i, scratch, status)
-        table[LENGTH], size = dimension_of(tensor, 0), max(size, elements_of(tensor))
-        at = _enter(table, at, tensor)
+        job[LENGTH], size = dimension_of(tensor, 0), max(size, elements_of(tensor))
+        at = _enter(job, at, tensor)
     for k in range(outputs):
         shape = _input(context, cut + whole + k, scratch, status)
         tensor = _output(context, k, shape, status)
@@ -137,25 +122,18 @@ def _compute(program, context):
             fail(context, status)
             delete_status(status)
             return
-        at = _enter(table, at, tensor)
-    most = min(table[LENGTH], size // PIECE, PIECES_PER_THREAD * program[THREADS])
-    table[PIECES] = pieces = max(1, most)
+        at = _enter(job, at, tensor)
+    most = min(job[LENGTH], size // PIECE, PIECES_PER_THREAD * program[THREADS])
+    job[PIECES] = pieces = max(1, most)
     totals = np.empty((pieces, sums), np.float32)
     if sums > 0:
-        table[at], table[at + 1], table[at + 2] = totals.ctypes.data, pieces, sums
+        job[at], job[at + 1], job[at + 2] = totals.ctypes.data, pieces, sums
         at += 3
     for i in range(cut, cut + whole):
-        at = _enter(table, at, _input(context, i, scratch, status))
+        at = _enter(job, at, _input(context, i, scratch, status))
 
-    threads = np.zeros(min(program[THREADS], pieces) - 1, np.intp)
-    options, name = np.array([0, 0, -1], np.intp), np.zeros(1, np.intp)
-    for i in range(len(threads)):
-        threads[i] = start_thread(
-            options.ctypes.data, name.ctypes.data, program[FUNCTION], table.ctypes.data
-        )
-    call(program[FUNCTION], table.ctypes.data)
-    for i in range(len(threads)):
-        join_thread(threads[i])
+    helpers = min(program[THREADS], pieces) - 1
+    share(program[POOL], job.ctypes.data, helpers)
 
     if sums > 0:
         shape = _input(context, cut + whole + outputs, scratch, status)
@@ -166,7 +144,7 @@ def _compute(program, context):
             total = floats_of(tensor)
             for j in range(sums):
                 total[j] = np.float32(0.0)
-                for i in range(table[PIECES]):
+                for i in range(job[PIECES]):
                     total[j] += totals[i, j]
             delete_tensor(tensor)
     delete_status(status)

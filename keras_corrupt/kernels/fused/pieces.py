@@ -9,12 +9,12 @@ from numba.core import types as numba_types
 from numba.extending import intrinsic
 from numba.np import arrayobj
 
-from keras_corrupt.kernels.fused import native
+from keras_corrupt.kernels.fused import threads
 
 
 @functools.cache  # which keeps the C function where programs find it
 def pieces_of(kernel, sliced, sums, whole):
-    """Compiles the C function that takes a table and does pieces until none is left.
+    """Compiles the C function that takes a job and does pieces until none is left.
 
     Args:
         kernel: As in `program`.
@@ -23,13 +23,13 @@ def pieces_of(kernel, sliced, sums, whole):
         whole: The same of the other arrays.
 
     Returns:
-        Numba's C function, and the number of words in the table.
+        Numba's C function, and the number of words in the job.
     """
     examples = [
         tuple(np.empty((0,) * n, t) for t, n in x) for x in (sliced, sums, whole)
     ]
     words = [sum(1 + n for _, n in x) for x in (sliced, sums, whole)]
-    _, sums_start, whole_start, end = np.cumsum([native.ARRAYS, *words]).tolist()
+    _, sums_start, whole_start, end = np.cumsum([threads.ARRAYS, *words]).tolist()
     # Of the kernel's file, so that Numba keeps what it compiles with that.
     place, code = kernel.py_func.__code__, _pieces.__code__
     function = types.FunctionType(
@@ -49,48 +49,49 @@ def pieces_of(kernel, sliced, sums, whole):
     kinds = "_".join(f"{np.dtype(t).name}x{n}" for t, n in sliced + sums + whole)
     function.__qualname__ = f"{kernel.py_func.__name__}_{kinds}"
     function.__module__ = kernel.py_func.__module__
-    return native.c_function(numba_types.void, native.Words)(function), end
+    return threads.c_function(numba_types.void, threads.Words)(function), end
 
 
 # Where `_pieces` finds what `pieces_of` gives it.
 KERNEL = SLICED = SUMS = WHOLE = SUMS_START = WHOLE_START = None
 
 
-def _pieces(table):
-    count, length = table[native.PIECES], table[native.LENGTH]
-    i = _take(table)
+def _pieces(job):
+    count, length = job[threads.PIECES], job[threads.LENGTH]
+    i = _take(job)
     while i < count:
         first, last = length * i // count, length * (i + 1) // count
-        slices = _arrays(table, native.ARRAYS, SLICED, first, last)
-        sums = _arrays(table, SUMS_START, SUMS, i, i + 1)
-        whole = _arrays(table, WHOLE_START, WHOLE, None, None)
+        slices = _arrays(job, threads.ARRAYS, SLICED, first, last)
+        sums = _arrays(job, SUMS_START, SUMS, i, i + 1)
+        whole = _arrays(job, WHOLE_START, WHOLE, None, None)
         KERNEL(first, *(slices + sums + whole))
-        i = _take(table)
+        i = _take(job)
 
 
 @intrinsic
-def _take(context, table):
-    """Counts a piece in the table's first word; returns the count before."""
+def _take(context, job):
+    """Counts a piece; returns the count before."""
 
     def code(context, builder, signature, args):
-        one = ir.Constant(args[0].type.pointee, 1)
-        return builder.atomic_rmw("add", args[0], one, "monotonic")
+        word = args[0].type.pointee
+        count = builder.gep(args[0], [ir.Constant(word, threads.NEXT)])
+        return builder.atomic_rmw("add", count, ir.Constant(word, 1), "monotonic")
 
-    return table.dtype(table), code
+    return job.dtype(job), code
 
 
 @intrinsic
-def _arrays(context, table, start, examples, first, last):
-    """Makes the arrays that the table lists from `start` on, or slices of them."""
+def _arrays(context, job, start, examples, first, last):
+    """Makes the arrays that a job lists from `start` on, or slices of them."""
     kinds = [example.copy(readonly=False) for example in examples]
     made = numba_types.Tuple([k if k.ndim else k.dtype for k in kinds])
 
     def code(context, builder, signature, args):
-        table, at, _, first, last = args
+        job, at, _, first, last = args
         sliced = signature.args[3] != numba_types.none
 
         def word(i):
-            return builder.load(builder.gep(table, [builder.add(at, at.type(i))]))
+            return builder.load(builder.gep(job, [builder.add(at, at.type(i))]))
 
         values = []
         for kind in kinds:
@@ -113,4 +114,4 @@ def _arrays(context, table, start, examples, first, last):
                 values.append(builder.load(data))
         return context.make_tuple(builder, made, values)
 
-    return made(table, start, examples, first, last), code
+    return made(job, start, examples, first, last), code

@@ -9,18 +9,13 @@ as a number. What is added up over all slices, it puts into `sums`, `[1, number]
 
 import functools
 import math
-import os
 
 import numpy as np
 import tensorflow as tf
 from keras import ops
 
-from keras_corrupt.kernels.fused import native
+from keras_corrupt.kernels.fused import native, threads
 from keras_corrupt.kernels.fused.pieces import pieces_of
-
-THREADS = os.cpu_count()
-if hasattr(os, "sched_getaffinity"):  # fewer in a container
-    THREADS = len(os.sched_getaffinity(0))
 
 
 def run(kernel, cut, outputs, *whole, sums=()):
@@ -79,7 +74,9 @@ def _program(kernel, cut, outputs, whole, sums):
         _numpy(whole),
     )
     counts = len(cut), len(whole), len(outputs), sums
-    return np.array([function.address, *counts, THREADS, words], np.intp)
+    return np.array(
+        [function.address, *counts, threads.COUNT, threads.pool(), words], np.intp
+    )
 
 
 def _numpy(tensors):

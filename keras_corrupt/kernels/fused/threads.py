@@ -1,0 +1,131 @@
+"""Threads that share the pieces of an operation.
+
+They are started once and wait. A thread started for each operation often begins on
+the core of the one that started it, and waits there until that one is done.
+"""
+
+import ctypes
+import functools
+import os
+import threading
+
+import numpy as np
+from llvmlite import ir
+from numba import cfunc, njit, types
+from numba.core.types import ExternalFunction
+from numba.extending import intrinsic
+
+from keras_corrupt.kernels.fused.numbers import kept
+
+Word, Int, Words = types.intp, types.int32, types.CPointer(types.intp)
+
+# A job, in words: the next job, the C function that does it, how many helpers it still
+# wants and how many are at it; the next piece, how many there are, what length they are
+# cut from; then address and shape of the arrays: what is cut, outputs, sums, what is
+# whole.
+LINK, FUNCTION, WANTED, RUNNING, NEXT, PIECES, LENGTH, ARRAYS = range(8)
+# A pool, in words: the first job; a lock; conditions: there is work, work is done. What
+# POSIX keeps of each has room in 16 words.
+LOCK, WORK, DONE, POOL_WORDS = 1, 17, 33, 49
+
+COUNT = os.cpu_count()
+if hasattr(os, "sched_getaffinity"):  # fewer in a container
+    COUNT = len(os.sched_getaffinity(0))
+
+
+def c_function(result, *arguments):
+    """Compiles a function that C calls, from its types."""
+    return functools.partial(kept, functools.partial(cfunc, result(*arguments)))
+
+
+lock = ExternalFunction("pthread_mutex_lock", Int(Word))
+unlock = ExternalFunction("pthread_mutex_unlock", Int(Word))
+wait = ExternalFunction("pthread_cond_wait", Int(Word, Word))
+notify = ExternalFunction("pthread_cond_broadcast", Int(Word))
+
+
+@functools.cache
+def pool():
+    """Starts the threads; returns the address of what they share."""
+    words, posix = np.zeros(POOL_WORDS, np.intp), ctypes.CDLL(None)
+    address = words.ctypes.data
+    posix.pthread_mutex_init(ctypes.c_void_p(_at(address, LOCK)), None)
+    posix.pthread_cond_init(ctypes.c_void_p(_at(address, WORK)), None)
+    posix.pthread_cond_init(ctypes.c_void_p(_at(address, DONE)), None)
+    for _ in range(COUNT - 1):
+        threading.Thread(target=_help, args=(words,), daemon=True).start()
+    return address
+
+
+@intrinsic
+def call(context, function, job):
+    """Calls the C function at an address."""
+
+    def code(context, builder, signature, args):
+        kind = ir.FunctionType(ir.VoidType(), [args[1].type])
+        builder.call(builder.inttoptr(args[0], kind.as_pointer()), [args[1]])
+        return context.get_dummy_value()
+
+    return types.void(function, job), code
+
+
+@intrinsic
+def words_at(context, address):
+    """Returns the words at an address."""
+
+    def code(context, builder, signature, args):
+        return builder.inttoptr(args[0], args[0].type.as_pointer())
+
+    return Words(address), code
+
+
+@njit(inline="always")
+def _at(address, word):
+    return address + 8 * word
+
+
+@functools.partial(kept, njit, nogil=True)
+def _help(pool):
+    """Does jobs for ever."""
+    address = pool.ctypes.data
+    lock(_at(address, LOCK))
+    while pool[LINK] >= 0:  # always
+        if pool[LINK] == 0:
+            wait(_at(address, WORK), _at(address, LOCK))
+            continue
+        job = pool[LINK]
+        words = words_at(job)
+        words[WANTED] -= 1
+        words[RUNNING] += 1
+        if words[WANTED] == 0:
+            pool[LINK] = words[LINK]
+        unlock(_at(address, LOCK))
+        call(words[FUNCTION], job)
+        lock(_at(address, LOCK))
+        words[RUNNING] -= 1
+        if words[RUNNING] == 0:
+            notify(_at(address, DONE))
+    return pool
+
+
+@njit
+def share(pool, job, helpers):
+    """Does a job, with up to so many helpers."""
+    words = words_at(job)
+    if helpers > 0:
+        lock(_at(pool, LOCK))
+        first = words_at(pool)
+        words[WANTED], words[LINK], first[LINK] = helpers, first[LINK], job
+        notify(_at(pool, WORK))
+        unlock(_at(pool, LOCK))
+    call(words[FUNCTION], job)
+    if helpers > 0:
+        lock(_at(pool, LOCK))
+        before = words_at(pool)
+        while before[LINK] != 0 and before[LINK] != job:
+            before = words_at(before[LINK])
+        if before[LINK] == job:  # who has not begun shall not
+            before[LINK] = words[LINK]
+        while words[RUNNING] > 0:
+            wait(_at(pool, DONE), _at(pool, LOCK))
+        unlock(_at(pool, LOCK))
