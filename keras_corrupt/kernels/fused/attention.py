@@ -78,46 +78,44 @@ def attention_weights(logits, scale, mask, rate, seed):
 @compiled
 def _split_forward(first, x, query, key, value, bias):
     for b in range(len(x)):
-        for i in range(x.shape[1]):
-            _split_row(x[b, i], query[b], bias, i, 0)
-            _split_row(x[b, i], key[b], bias, i, 1)
-            _split_row(x[b, i], value[b], bias, i, 2)
+        _split(x[b], query[b], bias, 0)
+        _split(x[b], key[b], bias, 1)
+        _split(x[b], value[b], bias, 2)
 
 
 @compiled
-def _split_row(x, out, bias, i, part):
-    heads, _, size = out.shape
+def _split(x, out, bias, part):
+    heads, length, size = out.shape
     for h in range(heads):
         start = (part * heads + h) * size
-        for j in range(size):
-            store(out, (h, i, j), load(x[start + j]) + bias[start + j])
+        shift = bias[start : start + size]
+        for i in range(length):
+            a, b = x[i, start : start + size], out[h, i]
+            for j in range(size):
+                store(b, j, load(a[j]) + shift[j])
 
 
 @compiled
 def _split_backward(first, query, key, value, dx, dbias):
-    dbias = dbias[0]
     dbias[:] = F(0.0)
     for b in range(len(dx)):
-        for i in range(dx.shape[1]):
-            _join_row(query[b], dx[b, i], i, 0)
-            _join_row(key[b], dx[b, i], i, 1)
-            _join_row(value[b], dx[b, i], i, 2)
-            _add_row(dx[b, i], dbias)
+        _join(query[b], dx[b], dbias[0], 0)
+        _join(key[b], dx[b], dbias[0], 1)
+        _join(value[b], dx[b], dbias[0], 2)
 
 
 @compiled
-def _join_row(x, out, i, part):
-    heads, _, size = x.shape
+def _join(x, out, sums, part):
+    heads, length, size = x.shape
     for h in range(heads):
         start = (part * heads + h) * size
-        for j in range(size):
-            out[start + j] = x[h, i, j]
-
-
-@compiled
-def _add_row(x, total):
-    for j in range(len(x)):
-        total[j] += load(x[j])
+        total = sums[start : start + size]
+        for i in range(length):
+            a, b = x[h, i], out[i, start : start + size]
+            for j in range(size):
+                b[j] = a[j]
+            for j in range(size):
+                total[j] += load(a[j])
 
 
 @compiled
