@@ -18,8 +18,7 @@ def sample_tokens(logits, seed):
     Returns:
         int32 `[batch, masked]`.
     """
-    rows = ops.reshape(ops.stop_gradient(logits), (-1, logits.shape[-1]))
-    return ops.reshape(chosen().sample(rows, seed), (-1, logits.shape[1]))
+    return chosen().sample(logits, seed)
 
 
 def sample_negatives(logits, target_ids, num_negatives, seed):
@@ -37,10 +36,7 @@ def sample_negatives(logits, target_ids, num_negatives, seed):
     Returns:
         int32 `[batch, masked, num_negatives]`, in the order of the draws.
     """
-    rows = ops.reshape(ops.stop_gradient(logits), (-1, logits.shape[-1]))
-    originals = ops.reshape(target_ids, (-1,))
-    negatives = chosen().sample_others(rows, originals, num_negatives, seed)
-    return ops.reshape(negatives, (-1, logits.shape[1], num_negatives))
+    return chosen().sample_others(logits, target_ids, num_negatives, seed)
 
 
 def hardest_negatives(logits, target_ids, num_negatives):

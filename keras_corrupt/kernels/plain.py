@@ -128,20 +128,21 @@ def cross_entropy(logits, target_ids):
 
 
 def sample(logits, seed):
-    """Draws a token for each row from the softmax of its logits.
+    """Draws a token from each softmax; no gradient flows through the draw.
 
     Args:
-        logits: `[rows, vocabulary]`.
+        logits: `[..., vocabulary]`.
         seed: A `keras.random.SeedGenerator`.
 
     Returns:
-        int32 `[rows]`.
+        int32 `[...]`.
     """
-    logits = ops.cast(logits, "float32")
-    ids = keras.random.categorical(logits, 1, dtype="int32", seed=seed)[:, 0]
+    rows = ops.reshape(ops.cast(logits, "float32"), (-1, logits.shape[-1]))
+    ids = keras.random.categorical(rows, 1, dtype="int32", seed=seed)
     # Logits that are not numbers make TensorFlow draw an id past the end; the loss
     # will tell, if the embedding does not fail first.
-    return ops.minimum(ids, logits.shape[-1] - 1)
+    ids = ops.minimum(ids, logits.shape[-1] - 1)
+    return ops.reshape(ids, ops.shape(logits)[:-1])
 
 
 def sample_others(logits, excluded_ids, count, seed):
@@ -151,13 +152,13 @@ def sample_others(logits, excluded_ids, count, seed):
     al., 2019).
 
     Args:
-        logits: `[rows, vocabulary]`.
-        excluded_ids: int `[rows]`, a token of each row that is never drawn.
+        logits: `[..., vocabulary]`.
+        excluded_ids: int `[...]`, a token of each row that is never drawn.
         count: Number of tokens to draw, less than the vocabulary's.
         seed: A `keras.random.SeedGenerator`.
 
     Returns:
-        int32 `[rows, count]`, in the order of the draws.
+        int32 `[..., count]`, in the order of the draws.
     """
     uniform = keras.random.uniform(ops.shape(logits), seed=seed, dtype="float32")
     # Uniform draws may be 0, whose logarithm is infinite.

@@ -58,6 +58,12 @@ CASES = {
         [(BATCH, LENGTH, 50)],
         lambda k, x: k.cross_entropy(30.0 * x, np.arange(21).reshape(BATCH, LENGTH)),
     ),
+    "cross_entropy of products and a bias": (
+        [(BATCH, LENGTH, 50), (50,)],
+        lambda k, x, b: k.cross_entropy(
+            k.output_logits(30.0 * x, b), np.arange(21).reshape(BATCH, LENGTH)
+        ),
+    ),
     "attention": (
         [(BATCH, LENGTH, 3 * HIDDEN), (3 * HIDDEN,)],
         lambda k, x, b: k.attention(x, b, HEADS, mask()),
@@ -228,6 +234,22 @@ def test_likeliest_is_the_first_of_the_largest():
     for kernels in (fused, plain):
         ids = np.array(kernels.likeliest(tf.constant(logits)))
         np.testing.assert_array_equal(ids, logits.argmax(axis=-1))
+
+
+def test_logits_are_the_same_computed_or_not():
+    products, bias = arrays((5, 7, 300), (300,))
+    logits = fused.output_logits(products, bias)
+    computed = np.array(logits)
+    np.testing.assert_array_equal(computed, np.array(products) + np.array(bias))
+    for draw in (
+        lambda x: fused.likeliest(x),
+        lambda x: fused.sample(x, keras.random.SeedGenerator(0)),
+        lambda x: fused.sample_others(
+            x, np.ones((5, 7)), 4, keras.random.SeedGenerator(0)
+        ),
+    ):
+        np.testing.assert_array_equal(draw(logits), draw(computed))
+    assert (np.array(fused.likeliest(logits)) != np.array(products).argmax(-1)).any()
 
 
 def test_a_target_outside_the_vocabulary_has_no_loss():

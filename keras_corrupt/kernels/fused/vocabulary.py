@@ -6,6 +6,7 @@ import numpy as np
 import tensorflow as tf
 from keras import ops
 
+from keras_corrupt.kernels import plain
 from keras_corrupt.kernels.fused.numbers import (
     F,
     compiled,
@@ -13,67 +14,74 @@ from keras_corrupt.kernels.fused.numbers import (
     largest,
     load,
     random_bits,
-    rows,
     store,
 )
 from keras_corrupt.kernels.fused.program import float32, key_of, like, run
 
 
 def output_logits(products, bias):
-    """As `plain.output_logits`."""
+    """As `plain.output_logits`.
 
-    @tf.custom_gradient
-    def f(products, bias):
-        def gradient(dy):
-            dx, sums = run(_bias_backward, [dy], [like(products)], sums=bias.shape)
-            return dx, tf.cast(sums, bias.dtype)
-
-        outputs = [(ops.shape(products), tf.float32)]
-        return run(_bias_forward, [products], outputs, *float32(bias))[0], gradient
-
-    return f(products, tf.convert_to_tensor(bias))
+    Logits in float32 are twice as large as the products, and are read often. The other
+    kernels add the bias while they read the products; if nothing else reads the logits,
+    they are never computed.
+    """
+    logits = plain.output_logits(products, bias)
+    logits.products_and_bias = products, tf.convert_to_tensor(bias)
+    return logits
 
 
 def likeliest(logits):
     """As `plain.likeliest`."""
-    return run(_likeliest, [logits], [(ops.shape(logits)[:-1], tf.int32)])[0]
+    products, bias = _rows_and_bias(logits)
+    ids = run(_likeliest, [products], [(ops.shape(products)[:1], tf.int32)], bias)[0]
+    return tf.reshape(ids, ops.shape(logits)[:-1])
 
 
 def cross_entropy(logits, target_ids):
     """As `plain.cross_entropy`; a target that is no token has no number as loss."""
-    target_ids = tf.cast(target_ids, tf.int32)
-    shape, vocabulary_size = ops.shape(target_ids), logits.shape[-1]
-    target_ids = tf.reshape(target_ids, (-1,))
+    products, bias = _rows_and_bias(logits)
+    shape = ops.shape(target_ids)
+    target_ids = tf.reshape(tf.cast(target_ids, tf.int32), (-1,))
 
     @tf.custom_gradient
-    def f(logits):
+    def f(products, bias):
         each = ops.shape(target_ids), tf.float32
-        loss, total = run(_forward, [logits, target_ids], [each, each])
+        loss, total = run(_forward, [products, target_ids], [each, each], bias)
 
         def gradient(dy):
-            (dx,) = run(_backward, [logits, target_ids, total, dy], [like(logits)])
-            return dx
+            inputs = [products, target_ids, total, dy]
+            return run(_backward, inputs, [like(products)], bias, sums=bias.shape)
 
         return loss, gradient
 
-    return tf.reshape(f(tf.reshape(logits, (-1, vocabulary_size))), shape)
+    return tf.reshape(f(products, bias), shape)
 
 
 def sample(logits, seed):
     """As `plain.sample`."""
-    nothing = tf.zeros((tf.shape(logits)[0], 0), tf.int32)
-    return _draw_from(logits, nothing, 1, seed)[:, 0]
+    nothing = tf.zeros((tf.size(logits) // logits.shape[-1], 0), tf.int32)
+    return _draw_from(logits, nothing, 1, seed)[..., 0]
 
 
 def sample_others(logits, excluded_ids, count, seed):
     """As `plain.sample_others`."""
-    excluded_ids = tf.cast(excluded_ids, tf.int32)[:, None]
+    excluded_ids = tf.reshape(tf.cast(excluded_ids, tf.int32), (-1, 1))
     return _draw_from(logits, excluded_ids, count, seed)
 
 
 def _draw_from(logits, excluded_ids, count, seed):
-    ids = (ops.shape(logits)[0], count), tf.int32
-    return run(_draw, [logits, excluded_ids], [ids], key_of(seed))[0]
+    products, bias = _rows_and_bias(logits)
+    output = (ops.shape(products)[0], count), tf.int32
+    (ids,) = run(_draw, [products, excluded_ids], [output], bias, key_of(seed))
+    return tf.reshape(ids, (*ops.shape(logits)[:-1], count))
+
+
+def _rows_and_bias(logits):
+    """Returns `[rows, vocabulary]` and float32 `[vocabulary]`, whose sum they are."""
+    size = logits.shape[-1]
+    products, bias = getattr(logits, "products_and_bias", (logits, tf.zeros((size,))))
+    return tf.reshape(products, (-1, size)), *float32(bias)
 
 
 #: Tokens whose probabilities are added up before one of them is drawn.
@@ -81,72 +89,65 @@ BLOCK = 256
 
 
 @compiled
-def _bias_forward(first, x, y, bias):
-    x, y = rows(x), rows(y)
-    for i in range(len(x)):
-        for j in range(len(bias)):
-            y[i, j] = load(x[i, j]) + bias[j]
+def _row(products, bias, row):
+    """Fills a float32 row of logits."""
+    for j in range(len(row)):
+        row[j] = load(products[j]) + bias[j]
 
 
 @compiled
-def _bias_backward(first, dy, dx, dbias):
-    dy, dx, dbias = rows(dy), rows(dx), dbias[0]
-    dbias[:] = F(0.0)
-    for i in range(len(dy)):
-        for j in range(len(dbias)):
-            store(dx, (i, j), dy[i, j])
-            dbias[j] += dy[i, j]
-
-
-@compiled
-def _likeliest(first, logits, out):
-    logits, out = rows(logits), out.ravel()
-    for i in range(len(logits)):
-        maximum, found = largest(logits[i]), 0
-        while found < logits.shape[1] - 1 and load(logits[i, found]) != maximum:
+def _likeliest(first, products, out, bias):
+    row = np.empty(len(bias), F)
+    for i in range(len(products)):
+        _row(products[i], bias, row)
+        maximum, found = largest(row), 0
+        while found < len(row) - 1 and row[found] != maximum:
             found += 1
         out[i] = found
 
 
 @compiled
-def _forward(first, logits, target_ids, loss, total):
-    for i in range(len(logits)):
-        maximum = largest(logits[i])
-        total[i] = maximum + math.log(_exp_sum(logits[i], maximum))
-        known = 0 <= target_ids[i] < logits.shape[1]
-        loss[i] = total[i] - load(logits[i, target_ids[i]]) if known else F(np.nan)
+def _forward(first, products, target_ids, loss, total, bias):
+    row = np.empty(len(bias), F)
+    for i in range(len(products)):
+        _row(products[i], bias, row)
+        maximum = largest(row)
+        total[i] = maximum + math.log(_exp_sum(row, maximum))
+        known = 0 <= target_ids[i] < len(row)
+        loss[i] = total[i] - row[target_ids[i]] if known else F(np.nan)
 
 
 @compiled
 def _exp_sum(row, maximum):
     total = F(0.0)
     for j in range(len(row)):
-        total += exp(load(row[j]) - maximum)
+        total += exp(row[j] - maximum)
     return total
 
 
 @compiled
-def _backward(first, logits, target_ids, total, dy, dx):
-    for i in range(len(logits)):
-        _scaled_softmax_row(logits[i], total[i], dy[i], dx[i])
-        j = target_ids[i]
-        if 0 <= j < logits.shape[1]:
-            store(dx[i], j, dy[i] * (exp(load(logits[i, j]) - total[i]) - F(1.0)))
+def _backward(first, products, target_ids, total, dy, dx, dbias, bias):
+    dbias[:] = F(0.0)
+    row = np.empty(len(bias), F)
+    for i in range(len(products)):
+        _row(products[i], bias, row)
+        for j in range(len(row)):
+            row[j] = dy[i] * exp(row[j] - total[i])
+        if 0 <= target_ids[i] < len(row):
+            row[target_ids[i]] -= dy[i]
+        for j in range(len(row)):
+            store(dx, (i, j), row[j])
+            dbias[0, j] += row[j]
 
 
 @compiled
-def _scaled_softmax_row(logits, total, dy, dx):
-    for j in range(len(logits)):
-        store(dx, j, dy * exp(load(logits[j]) - total))
-
-
-@compiled
-def _draw(first, logits, excluded, out, key):
-    size, count = logits.shape[1], out.shape[1]
+def _draw(first, products, excluded, out, bias, key):
+    size, count = len(bias), out.shape[1]
+    row = np.empty(size, F)
     sums = np.empty((size + BLOCK - 1) // BLOCK, np.float64)
     taken = np.empty(excluded.shape[1] + count, np.int64)
-    for i in range(len(logits)):
-        row = logits[i]
+    for i in range(len(products)):
+        _row(products[i], bias, row)
         maximum = largest(row)
         for b in range(len(sums)):
             sums[b] = _exp_sum(row[b * BLOCK : (b + 1) * BLOCK], maximum)
@@ -184,7 +185,7 @@ def _token_at(row, sums, maximum, left_out, point):
         b -= 1
     found = -1
     for j in range(b * BLOCK, min((b + 1) * BLOCK, len(row))):
-        p = exp(load(row[j]) - maximum)
+        p = exp(row[j] - maximum)
         if p > F(0.0) and not _among(j, left_out):
             found = j
             point -= p
@@ -202,7 +203,7 @@ def _sum_of_rest(row, b, maximum, left_out):
     total = 0.0
     for j in range(b * BLOCK, min((b + 1) * BLOCK, len(row))):
         if not _among(j, left_out):
-            total += exp(load(row[j]) - maximum)
+            total += exp(row[j] - maximum)
     return total
 
 
@@ -211,7 +212,7 @@ def _largest_of_rest(row, left_out):
     maximum = F(-np.inf)
     for j in range(len(row)):
         if not _among(j, left_out):
-            maximum = max(maximum, load(row[j]))
+            maximum = max(maximum, row[j])
     return maximum
 
 
