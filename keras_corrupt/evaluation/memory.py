@@ -19,8 +19,6 @@ from keras_corrupt.models.masked_lm.masked_lm import MaskedLMNetwork
 
 #: For each parameter: the float32 weight, its gradient, Adam's two averages.
 STATE_BYTES = 16
-#: For each logit: what is kept in float32, and at the peak its gradient, too.
-LOGIT_BYTES = 4
 #: The compiled kernels, and the graph of a layer, measured.
 PROGRAM_BYTES = 100e6
 LAYER_PROGRAM_BYTES = 12e6
@@ -41,15 +39,14 @@ def training_bytes(model, batch_size, length):
     size = 2 if model.compute_dtype in ("bfloat16", "float16") else 4
     state = model.count_params() * STATE_BYTES
     logits = batch_size * num_masked(model.mask_rate, length) * model.vocabulary_size
-    # At the peak also as the product returns them, and its gradient.
-    generator = logits * 2 * (LOGIT_BYTES + size)
+    generator = logits * 2 * size  # with their gradient
     discriminator, program = 0, PROGRAM_BYTES
     for network in model.networks.values():
         kept = encoder_bytes(network, batch_size, length, size)
         if isinstance(network, MaskedLMNetwork):
             generator += kept
         else:
-            discriminator += kept + logits * LOGIT_BYTES
+            discriminator += kept + logits * size
         program += num_layers(network) * LAYER_PROGRAM_BYTES
     return state, max(generator, discriminator), program
 

@@ -31,8 +31,9 @@ def test_counts_what_a_layer_and_a_token_add():
     assert growth(one, deeper) == [16 * parameters, activations, 12e6]
 
     wordier = MaskedLM(ENCODER | {"vocabulary_size": 2000}, **IDS)
-    # A token has an embedding and an output bias, and a logit at each masked position.
-    assert growth(one, wordier) == [16 * 1000 * (8 + 1), 16 * 2 * 3 * 1000, 0]
+    # A token has an embedding and an output bias, and at each masked position a product
+    # with its gradient.
+    assert growth(one, wordier) == [16 * 1000 * (8 + 1), 8 * 2 * 3 * 1000, 0]
 
 
 def test_generator_and_discriminator_have_their_peaks_in_turn():

@@ -6,7 +6,7 @@ the processor's cache, and dropout's chance is computed where it is used. The ma
 products are TensorFlow's.
 
 The loops stand in the files of the kernels and are made of `numbers`. `program` makes
-an operation of a loop, `pieces` what its threads run, `native` what TensorFlow calls.
+an operation of a loop, `native` what TensorFlow calls, `pieces` what `threads` run.
 """
 
 from keras_corrupt.kernels.fused.adam import adam

@@ -1,7 +1,7 @@
 """What all fused kernels are made of: how they are compiled, numbers, chance.
 
 Numba keeps what it compiled beside the kernel's file, and does not see that this file,
-`pieces` or `native` was edited: delete the folders `__pycache__` then.
+`pieces`, `native` or `threads` was edited: delete the folders `__pycache__` then.
 """
 
 from typing import NamedTuple
