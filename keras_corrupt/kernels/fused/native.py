@@ -15,6 +15,7 @@ from llvmlite import binding
 from numba import njit, types
 from numba.core.types import ExternalFunction
 
+from keras_corrupt.kernels.fused.numbers import c_function
 from keras_corrupt.kernels.fused.threads import (
     ARRAYS,
     FUNCTION,
@@ -23,7 +24,6 @@ from keras_corrupt.kernels.fused.threads import (
     Int,
     Word,
     Words,
-    c_function,
     share,
 )
 

@@ -4,10 +4,11 @@ Numba keeps what it compiled beside the kernel's file, and does not see that thi
 `pieces`, `native` or `threads` was edited: delete the folders `__pycache__` then.
 """
 
+import functools
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit, types
+from numba import cfunc, njit, types
 from numba.extending import overload
 
 F, U, S = np.float32, np.uint32, np.int32
@@ -19,6 +20,11 @@ def kept(compiler, function, **options):
         return compiler(cache=True, **options)(function)
     except RuntimeError:
         return compiler(**options)(function)
+
+
+def c_function(result, *arguments):
+    """Compiles a function that C calls, from its types."""
+    return functools.partial(kept, functools.partial(cfunc, result(*arguments)))
 
 
 def compiled(function):

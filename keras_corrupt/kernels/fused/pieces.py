@@ -10,6 +10,7 @@ from numba.extending import intrinsic
 from numba.np import arrayobj
 
 from keras_corrupt.kernels.fused import threads
+from keras_corrupt.kernels.fused.numbers import c_function
 
 
 @functools.cache  # which keeps the C function where programs find it
@@ -49,7 +50,7 @@ def pieces_of(kernel, sliced, sums, whole):
     kinds = "_".join(f"{np.dtype(t).name}x{n}" for t, n in sliced + sums + whole)
     function.__qualname__ = f"{kernel.py_func.__name__}_{kinds}"
     function.__module__ = kernel.py_func.__module__
-    return threads.c_function(numba_types.void, threads.Words)(function), end
+    return c_function(numba_types.void, threads.Words)(function), end
 
 
 # Where `_pieces` finds what `pieces_of` gives it.

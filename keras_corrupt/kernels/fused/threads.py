@@ -11,7 +11,7 @@ import threading
 
 import numpy as np
 from llvmlite import ir
-from numba import cfunc, njit, types
+from numba import njit, types
 from numba.core.types import ExternalFunction
 from numba.extending import intrinsic
 
@@ -31,11 +31,6 @@ LOCK, WORK, DONE, POOL_WORDS = 1, 17, 33, 49
 COUNT = os.cpu_count()
 if hasattr(os, "sched_getaffinity"):  # fewer in a container
     COUNT = len(os.sched_getaffinity(0))
-
-
-def c_function(result, *arguments):
-    """Compiles a function that C calls, from its types."""
-    return functools.partial(kept, functools.partial(cfunc, result(*arguments)))
 
 
 lock = ExternalFunction("pthread_mutex_lock", Int(Word))
