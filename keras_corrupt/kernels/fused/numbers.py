@@ -8,10 +8,16 @@ import functools
 from typing import NamedTuple
 
 import numpy as np
-from numba import cfunc, njit, types
+from numba import cfunc, config, njit, types
+from numba.core.codegen import get_host_cpu_features
 from numba.extending import overload
 
 F, U, S = np.float32, np.uint32, np.int32
+
+# For Intel's processors LLVM makes vectors of half the size that AVX-512 has. Numba
+# has this setting for a process only, so other code that it compiles gets it, too.
+if config.CPU_FEATURES is None and "+avx512f" in get_host_cpu_features():
+    config.CPU_FEATURES = get_host_cpu_features() + ",-prefer-256-bit"
 
 
 def kept(compiler, function, **options):
