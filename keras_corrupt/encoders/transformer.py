@@ -273,9 +273,13 @@ class TransformerEncoder(keras.Model):
         x = self.embeddings(
             inputs["token_ids"], inputs["segment_ids"], training=training
         )
-        if self.embedding_projection is not None:
-            x = self.embedding_projection(x)
-        return x
+        dense = self.embedding_projection
+        if dense is None:
+            return x
+        # Not by the layer's `call`: in bfloat16 it would also add up the gradient of
+        # the bias, and most of some thousand terms would be lost.
+        projected = ops.cast(ops.matmul(x, ops.cast(dense.kernel, x.dtype)), "float32")
+        return ops.cast(projected + ops.cast(dense.bias, "float32"), x.dtype)
 
     def attention_mask(self, inputs):
         """Returns a boolean `[batch, 1, 1, length]`: every query sees every token."""

@@ -29,8 +29,10 @@ def attention(projected, bias, num_heads, mask, logits_bias=None, rate=0.0, seed
     batch, length, width = ops.shape(projected)
     hidden = width // 3
     shape = (batch, length, num_heads, hidden // num_heads)
+    shifted = ops.cast(projected, "float32") + ops.cast(bias, "float32")
     query, key, value = (
-        ops.reshape(x, shape) for x in ops.split(projected + bias, 3, axis=-1)
+        ops.reshape(x, shape)
+        for x in ops.split(ops.cast(shifted, projected.dtype), 3, axis=-1)
     )
     if rate == 0:  # the fused op has no dropout
         context = ops.dot_product_attention(query, key, value, logits_bias, mask)

@@ -45,16 +45,17 @@ class Discriminator(keras.Model):
             **encoder, dtype=self.dtype_policy, name="encoder"
         )
 
-        def dense(units, name):
+        def dense(units, dtype, name):
             return keras.layers.Dense(
                 units,
                 kernel_initializer=initializer(self.encoder.initializer_range),
-                dtype=self.dtype_policy,
+                dtype=dtype,
                 name=name,
             )
 
-        self.transform = dense(self.encoder.hidden_size, "transform")
-        self.classifier = dense(1, "classifier")
+        self.transform = dense(self.encoder.hidden_size, self.dtype_policy, "transform")
+        # While nearly all logits are alike, bfloat16 would blur what differs.
+        self.classifier = dense(1, "float32", "classifier")
         for layer in (self.transform, self.classifier):
             layer.build((None, None, self.encoder.hidden_size))
         # Not by `build`, which would keep a subclass from adding layers.
@@ -67,7 +68,7 @@ class Discriminator(keras.Model):
     def detect(self, hidden):
         """Returns the logits from the encoder's output, `[batch, length, hidden]`."""
         hidden = dense_gelu(hidden, self.transform, self.encoder.approximate_gelu)
-        return ops.cast(self.classifier(hidden)[..., 0], "float32")
+        return self.classifier(hidden)[..., 0]
 
 
 class ReplacedTokenDetection(Pretrainer):

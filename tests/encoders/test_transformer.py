@@ -9,6 +9,7 @@ from keras_corrupt.encoders.attention import SelfAttention
 from keras_corrupt.evaluation.parameters import encoder_parameters
 from keras_corrupt.models.electra.presets import PRESETS
 from tests.conftest import SIZES, make_inputs
+from tests.models.conftest import gradients_of
 
 CONFIG = SIZES["discriminator"]
 
@@ -106,6 +107,14 @@ def test_mixed_precision_keeps_weights_in_float32(inputs):
     real = inputs["padding_mask"] == 1
     difference = np.array(ops.cast(out, "float32")) - np.array(exact(inputs))
     assert abs(difference[real]).max() < 0.1
+
+
+def test_bias_gradient_adds_up_thousands_of_terms_in_bfloat16():
+    inputs = make_inputs(batch=256)
+    encoder = TransformerEncoder(**CONFIG, dtype="mixed_bfloat16")
+    found = gradients_of(lambda: ops.sum(encoder.embed(inputs)), encoder)
+    tokens = inputs["token_ids"].size  # 5,120; in bfloat16, 256 + 1 is 256
+    np.testing.assert_allclose(found[id(encoder.embedding_projection.bias)], tokens)
 
 
 @pytest.mark.parametrize("name", ["tiny", "small"])

@@ -16,6 +16,11 @@ def gradients(model, inputs, terms):
             total = total + ops.sum(value * weight) / ops.sum(weight)
         return total
 
+    return gradients_of(loss, model)
+
+
+def gradients_of(loss, model):
+    """Gradients of what `loss()` returns, by variable id, as NumPy arrays."""
     variables = model.trainable_variables
     if keras.backend.backend() == "tensorflow":
         import tensorflow as tf

@@ -49,6 +49,12 @@ def test_loss_equals_numpy(sizes, inputs):
     assert metrics["sampled_accuracy"] == pytest.approx(expected)
 
 
+def test_logits_are_no_coarser_in_bfloat16(sizes, inputs):
+    logits = make(sizes, dtype="mixed_bfloat16")(inputs)["rtd_logits"]
+    coarse = ops.cast(ops.cast(logits, "bfloat16"), "float32")
+    assert not np.array_equal(logits, coarse)
+
+
 def test_auc_is_the_probability_of_ranking_right(sizes, inputs):
     model = make(sizes)
     model.compile(optimizer=AdamW(1e-3))
