@@ -5,7 +5,7 @@ from keras import ops
 
 from keras_corrupt.encoders.attention import SelfAttention
 from keras_corrupt.encoders.embeddings import TextEmbeddings, initializer
-from keras_corrupt.kernels import chosen, dense_gelu, dropout_of
+from keras_corrupt.kernels import chosen, dropout_of
 from keras_corrupt.kernels.replicas import Dropout
 
 
@@ -91,8 +91,12 @@ class TransformerLayer(keras.layers.Layer):
         attended = self.attention(x, mask, bias, training=training)
         output_projection = self.attention.output_projection
         x = residual_norm(x, attended, output_projection, self.attention_norm)
-        inner = dense_gelu(x, self.intermediate, self.approximate_gelu)
-        fed = ops.matmul(inner, self.feedforward_output.kernel)
+        fed = kernels.bias_gelu_matmul(
+            ops.matmul(x, self.intermediate.kernel),
+            self.intermediate.bias,
+            self.feedforward_output.kernel,
+            self.approximate_gelu,
+        )
         return residual_norm(x, fed, self.feedforward_output, self.feedforward_norm)
 
 

@@ -63,10 +63,10 @@ def encoder_bytes(network, batch_size, length, size):
     pairs = batch_size * encoder.num_heads * length**2
     # Query, key, value; the heads' output; two norms' outputs and normalised inputs.
     hidden = tokens * encoder.hidden_size * 8 * size
-    # Gelu and what it is taken of.
-    hidden += tokens * encoder.intermediate_size * 2 * size
-    # The attention weights before and after dropout.
-    layer = hidden + pairs * 2 * size
+    # What gelu is taken of.
+    hidden += tokens * encoder.intermediate_size * size
+    # The attention weights before dropout.
+    layer = hidden + pairs * size
     # Token, position and segment, their sum, its norm and dropout, in float32.
     embeddings = tokens * encoder.embedding_size * 6 * 4
     return num_layers(network) * layer + embeddings

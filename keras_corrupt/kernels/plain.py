@@ -88,6 +88,21 @@ def bias_gelu(x, bias, approximate=False):
     return ops.cast(ops.gelu(y, approximate=approximate), x.dtype)
 
 
+def bias_gelu_matmul(x, bias, kernel, approximate=False):
+    """The product of `bias_gelu` and a matrix.
+
+    Args:
+        x: `[..., hidden]`.
+        bias: `[hidden]`.
+        kernel: `[hidden, width]`.
+        approximate: Whether to use gelu's tanh approximation.
+
+    Returns:
+        `[..., width]`.
+    """
+    return ops.matmul(bias_gelu(x, bias, approximate), kernel)
+
+
 def output_logits(products, bias):
     """Adds the bias of the vocabulary's tokens, in float32.
 

@@ -26,7 +26,7 @@ def test_counts_what_a_layer_and_a_token_add():
     deeper = MaskedLM(ENCODER | {"num_layers": 2}, **IDS)
     parameters = deeper.count_params() - one.count_params()
     assert parameters == 4 * (8 * 8 + 8) + 2 * 8 * 32 + 32 + 8 + 4 * 8
-    hidden, inner, attention = 8 * 40 * 8, 2 * 40 * 32, 2 * (2 * 2 * 20**2)
+    hidden, inner, attention = 8 * 40 * 8, 40 * 32, 2 * 2 * 20**2
     activations = 4 * (hidden + inner + attention)
     assert growth(one, deeper) == [16 * parameters, activations, 12e6]
 
@@ -45,7 +45,7 @@ def test_generator_and_discriminator_have_their_peaks_in_turn():
     few = {"vocabulary_size": 8}
     one = Electra(ENCODER | few, generator, **IDS)
     larger = Electra(ENCODER | few | {"intermediate_size": 40}, generator, **IDS)
-    assert growth(one, larger)[1] == 4 * 2 * 40 * 8
+    assert growth(one, larger)[1] == 4 * 40 * 8
 
 
 def test_process_is_measured_in_bytes():

@@ -46,6 +46,10 @@ def mask():
 CASES = {
     "gelu": ([X, (HIDDEN,)], lambda k, x, b: k.bias_gelu(x, b)),
     "gelu by tanh": ([X, (HIDDEN,)], lambda k, x, b: k.bias_gelu(x, b, True)),
+    "gelu and a product": (
+        [X, (HIDDEN,), (HIDDEN, 5)],
+        lambda k, x, b, kernel: k.bias_gelu_matmul(x, b, kernel),
+    ),
     "residual_norm": (
         [X, X, (HIDDEN,), (HIDDEN,), (HIDDEN,)],
         lambda k, x, y, b, gamma, beta: k.residual_norm(x, y, b, gamma, beta, 1e-12),
@@ -114,10 +118,14 @@ def kept(shape, rate):
     return np.array(weights) > 0
 
 
-def attention_weights(*args):
-    from keras_corrupt.kernels.fused.attention import attention_weights
+def attention_weights(logits, *args):
+    """Weighs unit vectors."""
+    import tensorflow as tf
 
-    return attention_weights(*args)
+    from keras_corrupt.kernels.fused.attention import weigh
+
+    units = tf.eye(logits.shape[-1], batch_shape=logits.shape[:2])
+    return weigh(logits, units, *args)
 
 
 def test_dropout_of_the_residual_and_its_gradient():
@@ -136,17 +144,20 @@ def test_dropout_of_the_residual_and_its_gradient():
 
 
 def test_dropout_of_the_attention_weights_and_its_gradient():
-    (logits,) = arrays((BATCH, HEADS, LENGTH, LENGTH))
-    dropped_too = kept(logits.shape, 0.25)
+    from keras_corrupt.kernels.fused.attention import weigh
 
-    def by_hand(logits):
+    pairs = (BATCH, HEADS, LENGTH, LENGTH)
+    logits, value = arrays(pairs, (BATCH, HEADS, LENGTH, HIDDEN // HEADS))
+    dropped_too = kept(pairs, 0.25)
+
+    def by_hand(logits, value):
         softmax = ops.softmax(ops.where(mask(), 0.5 * logits, -1e9))
-        return softmax * dropped_too / 0.75
+        return ops.matmul(softmax * dropped_too / 0.75, value)
 
-    def kernel(logits):
-        return attention_weights(logits, 0.5, mask(), 0.25, TwoWords())
+    def kernel(logits, value):
+        return weigh(logits, value, 0.5, mask(), 0.25, TwoWords())
 
-    assert_agree(by_hand, kernel, [logits])
+    assert_agree(by_hand, kernel, [logits, value])
 
 
 def test_dropout_drops_the_rate_independently():

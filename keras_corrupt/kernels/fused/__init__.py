@@ -11,7 +11,7 @@ an operation of a loop, `native` what TensorFlow calls, `pieces` what `threads` 
 
 from keras_corrupt.kernels.fused.adam import adam
 from keras_corrupt.kernels.fused.attention import attention
-from keras_corrupt.kernels.fused.gelu import bias_gelu
+from keras_corrupt.kernels.fused.gelu import bias_gelu, bias_gelu_matmul
 from keras_corrupt.kernels.fused.residual_norm import residual_norm
 from keras_corrupt.kernels.fused.vocabulary import (
     cross_entropy,
@@ -25,6 +25,7 @@ __all__ = [
     "adam",
     "attention",
     "bias_gelu",
+    "bias_gelu_matmul",
     "cross_entropy",
     "likeliest",
     "output_logits",

@@ -25,8 +25,8 @@ def attention(projected, bias, num_heads, mask, logits_bias=None, rate=0.0, seed
     scale = query.shape[-1] ** -0.5
     if logits_bias is not None:
         logits = logits + tf.cast(logits_bias / scale, logits.dtype)
-    weights = attention_weights(logits, scale, mask, rate, seed)
-    context = tf.transpose(tf.matmul(weights, value), (0, 2, 1, 3))
+    context = weigh(logits, value, scale, mask, rate, seed)
+    context = tf.transpose(context, (0, 2, 1, 3))
     return tf.reshape(context, (*ops.shape(projected)[:2], projected.shape[-1] // 3))
 
 
@@ -48,31 +48,34 @@ def split_heads(projected, bias, num_heads):
     return f(projected, tf.convert_to_tensor(bias))
 
 
-def attention_weights(logits, scale, mask, rate, seed):
-    """Softmax of the scaled logits over the allowed keys, then dropout."""
+def weigh(logits, value, scale, mask, rate, seed):
+    """Softmax of the scaled logits over the allowed keys, dropout, sums of the values.
+
+    Only the softmax is kept; dropout is done again going back.
+    """
     key = key_of(seed)
     unseen = tf.where(mask, 0.0, -1e9) + tf.zeros((1, 1, 1, tf.shape(logits)[-1]))
 
     @tf.custom_gradient
-    def f(logits):
+    def f(logits, value):
         outputs = [like(logits), like(logits)]
         weights, softmax = run(
             _weights_forward, [logits], outputs, unseen, key, *float32(scale, rate)
         )
 
-        def gradient(dy):
-            (dx,) = run(
+        def gradient(dcontext):
+            dlogits, weights = run(
                 _weights_backward,
-                [dy, softmax],
-                [like(logits)],
+                [tf.matmul(dcontext, value, transpose_b=True), softmax],
+                outputs,
                 key,
                 *float32(scale, rate),
             )
-            return dx
+            return dlogits, tf.matmul(weights, dcontext, transpose_a=True)
 
-        return weights, gradient
+        return tf.matmul(weights, value), gradient
 
-    return f(logits)
+    return f(logits, value)
 
 
 @compiled
@@ -144,16 +147,18 @@ def _weights_forward(first, logits, weights, softmax, unseen, key, scale, rate):
 
 
 @compiled
-def _weights_backward(first, dy, softmax, dx, key, scale, rate):
+def _weights_backward(first, dy, softmax, dx, weights, key, scale, rate):
     dropout = dropout_of(key, rate)
     z = np.empty(dy.shape[-1], F)
     start = first * dy[0].size
-    dy, softmax, dx = rows(dy), rows(softmax), rows(dx)
+    dy, softmax, dx, weights = rows(dy), rows(softmax), rows(dx), rows(weights)
     for i in range(len(dy)):
         along = F(0.0)
         for j in range(len(z)):
+            share = load(softmax[i, j])
+            store(weights, (i, j), dropped(share, start + j, dropout))
             z[j] = dropped(load(dy[i, j]), start + j, dropout)
-            along += z[j] * load(softmax[i, j])
+            along += z[j] * share
         for j in range(len(z)):
             store(dx, (i, j), scale * load(softmax[i, j]) * (z[j] - along))
         start += len(z)

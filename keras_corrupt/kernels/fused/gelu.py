@@ -1,8 +1,9 @@
-"""Bias and gelu."""
+"""Bias and gelu, and the product that follows."""
 
 import math
 
 import tensorflow as tf
+from keras import ops
 
 from keras_corrupt.kernels.fused.numbers import (
     F,
@@ -17,20 +18,45 @@ from keras_corrupt.kernels.fused.program import float32, like, run
 
 def bias_gelu(x, bias, approximate=False):
     """As `plain.bias_gelu`."""
-    forward = _logistic_forward if approximate else _normal_forward
-    backward = _logistic_backward if approximate else _normal_backward
 
     @tf.custom_gradient
     def f(x, bias):
-        (bias32,) = float32(bias)
-
         def gradient(dy):
-            dx, sums = run(backward, [x, dy], [like(x)], bias32, sums=bias.shape)
-            return dx, tf.cast(sums, bias.dtype)
+            return _gradient(x, bias, dy, approximate)[:2]
 
-        return run(forward, [x], [like(x)], bias32)[0], gradient
+        return _value(x, bias, approximate), gradient
 
     return f(x, tf.convert_to_tensor(bias))
+
+
+def bias_gelu_matmul(x, bias, kernel, approximate=False):
+    """As `plain.bias_gelu_matmul`. Gelu is not kept, but taken again going back."""
+
+    @tf.custom_gradient
+    def f(x, bias, kernel):
+        def gradient(dz):
+            dz = tf.reshape(dz, (-1, dz.shape[-1]))
+            dy = tf.reshape(tf.matmul(dz, kernel, transpose_b=True), tf.shape(x))
+            dx, dbias, y = _gradient(x, bias, dy, approximate)
+            y = tf.reshape(y, (-1, y.shape[-1]))
+            return dx, dbias, tf.matmul(y, dz, transpose_a=True)
+
+        return ops.matmul(_value(x, bias, approximate), kernel), gradient
+
+    return f(x, *map(tf.convert_to_tensor, (bias, kernel)))
+
+
+def _value(x, bias, approximate):
+    forward = _logistic_forward if approximate else _normal_forward
+    return run(forward, [x], [like(x)], *float32(bias))[0]
+
+
+def _gradient(x, bias, dy, approximate):
+    """Returns the gradients of `x` and of the bias, and the value."""
+    backward = _logistic_backward if approximate else _normal_backward
+    outputs = [like(x), like(x)]
+    dx, y, sums = run(backward, [x, dy], outputs, *float32(bias), sums=bias.shape)
+    return dx, tf.cast(sums, bias.dtype), y
 
 
 @compiled
@@ -74,8 +100,8 @@ def _logistic_forward(first, x, out, bias):
 
 
 @compiled
-def _normal_backward(first, x, dy, dx, dbias, bias):
-    x, dy, dx = rows(x), rows(dy), rows(dx)
+def _normal_backward(first, x, dy, dx, out, dbias, bias):
+    x, dy, dx, out = rows(x), rows(dy), rows(dx), rows(out)
     dbias = dbias[0]
     dbias[:] = F(0.0)
     for i in range(len(x)):
@@ -84,12 +110,13 @@ def _normal_backward(first, x, dy, dx, dbias, bias):
             below, density = _normal_distribution(y)
             d = load(dy[i, j]) * (below + y * density)
             store(dx, (i, j), d)
+            store(out, (i, j), y * below)
             dbias[j] += d
 
 
 @compiled
-def _logistic_backward(first, x, dy, dx, dbias, bias):
-    x, dy, dx = rows(x), rows(dy), rows(dx)
+def _logistic_backward(first, x, dy, dx, out, dbias, bias):
+    x, dy, dx, out = rows(x), rows(dy), rows(dx), rows(out)
     dbias = dbias[0]
     dbias[:] = F(0.0)
     for i in range(len(x)):
@@ -98,4 +125,5 @@ def _logistic_backward(first, x, dy, dx, dbias, bias):
             below, density = _logistic_distribution(y)
             d = load(dy[i, j]) * (below + y * density)
             store(dx, (i, j), d)
+            store(out, (i, j), y * below)
             dbias[j] += d
