@@ -1,10 +1,11 @@
 """Memory that a training step needs at its peak, by counting what it keeps.
 
 Kept all the time are the weights, their gradients and the averages of the optimizer;
-for the backward pass, what each operation's gradient reads. A generator's are given
-free before the discriminator has run, so that there are two peaks, and the higher one
-counts: the vocabulary's logits with the generator's activations, or the
-discriminator's activations with the logits that are left.
+for the backward pass, what each operation's gradient reads; and while it goes through
+a layer, what that makes. A generator's are given free before the discriminator has
+run, so that there are two peaks, and the higher one counts: the vocabulary's logits
+with the generator's activations, or the discriminator's activations with the logits
+that are left.
 
 The counts are of `kernels/fused`, which keeps less than the same steps one by one;
 `benchmarks/growth.py` compares them with what a process takes. Other backends plan
@@ -57,19 +58,21 @@ def num_layers(network):
 
 
 def encoder_bytes(network, batch_size, length, size):
-    """Counts what a network's encoder keeps, its numbers having `size` bytes."""
+    """Counts what a network's encoder needs, its numbers having `size` bytes."""
     encoder = network.encoder
     tokens = batch_size * length
     pairs = batch_size * encoder.num_heads * length**2
     # Query, key, value; the heads' output; two norms' outputs and normalised inputs.
-    hidden = tokens * encoder.hidden_size * 8 * size
+    hidden = tokens * encoder.hidden_size * 8
     # What gelu is taken of.
-    hidden += tokens * encoder.intermediate_size * size
+    inner = tokens * encoder.intermediate_size
     # The attention weights before dropout.
-    layer = hidden + pairs * size
+    layer = (hidden + inner + pairs) * size
+    # Going back through half a layer: what is made again, its gradient, its input's.
+    half = 3 * max(inner, pairs) * size
     # Token, position and segment, their sum, its norm and dropout, in float32.
     embeddings = tokens * encoder.embedding_size * 6 * 4
-    return num_layers(network) * layer + embeddings
+    return num_layers(network) * layer + half + embeddings
 
 
 def process_bytes():

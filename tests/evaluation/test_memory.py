@@ -42,10 +42,11 @@ def test_generator_and_discriminator_have_their_peaks_in_turn():
     # The vocabulary's logits are this one's peak: a larger discriminator adds nothing.
     larger = Electra(ENCODER | {"intermediate_size": 40}, generator, **IDS)
     assert growth(one, larger)[1] == 0
-    few = {"vocabulary_size": 8}
+    few = {"vocabulary_size": 8, "num_heads": 1}
     one = Electra(ENCODER | few, generator, **IDS)
     larger = Electra(ENCODER | few | {"intermediate_size": 40}, generator, **IDS)
-    assert growth(one, larger)[1] == 4 * 40 * 8
+    # One kept, and three of the half layer that goes back.
+    assert growth(one, larger)[1] == 4 * 4 * 40 * 8
 
 
 def test_process_is_measured_in_bytes():
