@@ -36,6 +36,7 @@ CONTESTANTS = {
         "ours, float32": ("ours", "float32"),
         "Hugging Face, bfloat16": ("huggingface", "bfloat16"),
         "Hugging Face, bfloat16, freed memory kept": ("huggingface", "bfloat16", KEPT),
+        "Hugging Face, compiled, bfloat16": ("huggingface_compiled", "bfloat16"),
         "Hugging Face, float32": ("huggingface", "float32"),
         "KerasHub, bfloat16": ("keras_hub", "bfloat16"),
         "Model Garden, float32": ("model_garden", "float32"),

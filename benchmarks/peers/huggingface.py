@@ -11,7 +11,7 @@ from transformers import ElectraConfig, ElectraForMaskedLM, ElectraForPreTrainin
 from benchmarks.peers import MASK_ID, VOCABULARY, random_batch, random_positions
 
 
-def make_step(system, batch_size, length, dtype):
+def make_step(system, batch_size, length, dtype, compiled=False):
     if system != "electra":
         raise ValueError("Hugging Face has no TEAMS.")
     torch.manual_seed(0)
@@ -60,6 +60,9 @@ def make_step(system, batch_size, length, dtype):
             found, (corrupted != ids).float()
         )
         return mlm + 50 * rtd
+
+    if compiled:
+        losses = torch.compile(losses)
 
     def step():
         optimizer.zero_grad()
