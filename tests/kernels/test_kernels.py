@@ -275,7 +275,18 @@ def test_exp_is_right_to_two_units_in_the_last_place():
     x = np.linspace(-87, 88, 20_001, dtype="float32")
     y, exact = np.array([exp(v) for v in x]), np.exp(x.astype("float64"))
     assert np.abs(y / exact - 1).max() < 2 * 2.0**-23
-    assert 0 < exp(np.float32(-np.inf)) < 2e-38
+    assert exp(np.float32(-np.inf)) == exp(np.float32(-87.1)) == 0
+
+
+def test_what_is_masked_is_not_seen_at_all():
+    logits = arrays((BATCH, HEADS, LENGTH, LENGTH))[0]
+    _, gradient = values_and_gradients(
+        lambda x: attention_weights(x, 0.5, mask(), 0.25, TwoWords()), [logits]
+    )
+    weights = np.array(attention_weights(logits, 0.5, mask(), 0.25, TwoWords()))
+    masked = np.broadcast_to(~mask(), logits.shape)
+    assert masked.any() and (weights[masked] == 0).all()
+    assert (np.array(gradient)[masked] == 0).all()
 
 
 def test_an_excluded_id_outside_the_vocabulary_excludes_nothing():
