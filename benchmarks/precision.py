@@ -3,8 +3,8 @@
     python -m keras_corrupt.data prepare --corpus CORPUS --output DATA --max_length 64
     python benchmarks/precision.py DATA --output RESULTS
 
-Some seeds each, on the same examples in the same order. Precision costs nothing if the
-means differ by less than seeds do. Writes a table and a plot.
+Some seeds each, on the same examples in the same order. Writes a table and a plot: the
+means, the difference between runs with the same seed, and how much seeds differ.
 """
 
 import dataclasses
@@ -69,16 +69,26 @@ def run(dtype, seed, settings):
 
 
 def table(runs):
-    """Lines that give each metric's mean and range over the seeds, after training."""
-    lines = ["| | " + " | ".join(DTYPES) + " |", "|---|" + "---|" * len(DTYPES)]
+    """Lines that give each metric's mean and range over the seeds, after training.
+
+    Then the mean difference with the same seed, its standard error, and the standard
+    deviation of the first precision's seeds.
+    """
+    names = [*DTYPES, "difference (standard error)", "deviation of seeds"]
+    lines = ["| | " + " | ".join(names) + " |", "|---|" + "---|" * len(names)]
     for metric in METRICS:
-        cells = []
-        for dtype in DTYPES:
-            values = [rows[-1][metric] for rows in runs[dtype]]
-            cells.append(
-                f"{statistics.mean(values):.4f} "
-                f"({min(values):.4f} to {max(values):.4f})"
-            )
+        ends = [[rows[-1][metric] for rows in runs[dtype]] for dtype in DTYPES]
+        cells = [
+            f"{statistics.mean(values):.4f} ({min(values):.4f} to {max(values):.4f})"
+            for values in ends
+        ]
+        if len(ends[0]) > 1:
+            differences = [b - a for a, b in zip(*ends, strict=True)]
+            error = statistics.stdev(differences) / len(differences) ** 0.5
+            cells.append(f"{statistics.mean(differences):+.4f} ({error:.4f})")
+            cells.append(f"{statistics.stdev(ends[0]):.4f}")
+        else:
+            cells += ["", ""]
         lines.append(f"| {metric} | " + " | ".join(cells) + " |")
     return lines
 

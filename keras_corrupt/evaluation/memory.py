@@ -43,11 +43,11 @@ def training_bytes(model, batch_size, length):
     generator = logits * 2 * size  # with their gradient
     discriminator, program = 0, PROGRAM_BYTES
     for network in model.networks.values():
-        kept = encoder_bytes(network, batch_size, length, size)
+        needed = encoder_bytes(network, batch_size, length, size)
         if isinstance(network, MaskedLMNetwork):
-            generator += kept
+            generator += needed
         else:
-            discriminator += kept + logits * size
+            discriminator += needed + logits * size
         program += num_layers(network) * LAYER_PROGRAM_BYTES
     return state, max(generator, discriminator), program
 

@@ -8,8 +8,7 @@ from keras_corrupt.encoders import TransformerEncoder
 from keras_corrupt.encoders.attention import SelfAttention
 from keras_corrupt.evaluation.parameters import encoder_parameters
 from keras_corrupt.models.electra.presets import PRESETS
-from tests.conftest import SIZES, make_inputs
-from tests.models.conftest import gradients_of
+from tests.conftest import SIZES, gradients_of, make_inputs
 
 CONFIG = SIZES["discriminator"]
 

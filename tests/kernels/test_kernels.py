@@ -50,6 +50,10 @@ CASES = {
         [X, (HIDDEN,), (HIDDEN, 5)],
         lambda k, x, b, kernel: k.bias_gelu_matmul(x, b, kernel),
     ),
+    "gelu by tanh and a product": (
+        [X, (HIDDEN,), (HIDDEN, 5)],
+        lambda k, x, b, kernel: k.bias_gelu_matmul(x, b, kernel, True),
+    ),
     "residual_norm": (
         [X, X, (HIDDEN,), (HIDDEN,), (HIDDEN,)],
         lambda k, x, y, b, gamma, beta: k.residual_norm(x, y, b, gamma, beta, 1e-12),
