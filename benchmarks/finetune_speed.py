@@ -14,7 +14,7 @@ import tyro
 
 from keras_corrupt.downstream import TextClassifier
 from keras_corrupt.downstream.batches import LENGTHS, make_batches
-from keras_corrupt.downstream.glue import GlueTask
+from keras_corrupt.tasks.glue import GlueTask
 from keras_corrupt.training import AdamW
 from keras_corrupt.training.runner import xla_pays
 

@@ -10,12 +10,16 @@ from keras_corrupt.version import __version__
 
 __all__ = [
     "__version__",
+    "convert",
     "corruption",
     "data",
+    "devices",
     "downstream",
     "encoders",
     "evaluation",
     "models",
+    "tasks",
+    "tokenizers",
     "training",
 ]
 

@@ -12,7 +12,7 @@ import dataclasses
 from typing import Literal
 
 from keras_corrupt.downstream import FinetuneConfig, main
-from keras_corrupt.downstream.squad import SquadTask
+from keras_corrupt.tasks.squad import SquadTask
 
 
 @dataclasses.dataclass(frozen=True)

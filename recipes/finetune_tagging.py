@@ -13,7 +13,7 @@ import dataclasses
 from typing import Literal
 
 from keras_corrupt.downstream import FinetuneConfig, main
-from keras_corrupt.downstream.conll import TaggingTask
+from keras_corrupt.tasks.conll import TaggingTask
 
 
 @dataclasses.dataclass(frozen=True)

@@ -12,7 +12,7 @@ the file has no header. Rows that cannot be used are counted and named.
 import dataclasses
 
 from keras_corrupt.downstream import FinetuneConfig, main
-from keras_corrupt.downstream.tables import Columns, TableTask
+from keras_corrupt.tasks.tables import Columns, TableTask
 
 
 @dataclasses.dataclass(frozen=True)

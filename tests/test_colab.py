@@ -10,7 +10,7 @@ import nbformat
 import pytest
 from nbclient import NotebookClient
 
-from keras_corrupt.data import WordPieceTokenizer
+from keras_corrupt.tokenizers import WordPieceTokenizer
 from keras_corrupt.training.callbacks import read_metrics
 
 ROOT = Path(__file__).parents[1]
@@ -79,9 +79,9 @@ def execute(name, folder, **parameters):
 def assert_loss_fell(run):
     rows = read_metrics(run / "metrics.csv")
     assert [row["step"] for row in rows] == [40, 80, 120]
-    for term in ("loss", "mlm_loss"):
-        losses = [row[term] for row in rows]  # means over the steps of an interval
-        assert losses[0] > losses[1] > losses[2], term
+    # Means over an interval's steps. The words that may follow a word are few, which
+    # saves a masked LM more than a nat; a fifth of that is far from any rounding.
+    assert rows[-1]["mlm_loss"] < rows[0]["mlm_loss"] - 0.2
     assert (run / "curves.png").stat().st_size > 1000
 
 

@@ -2,7 +2,7 @@
 
 from keras import ops
 
-from keras_corrupt.kernels import chosen
+from keras_corrupt.kernels import active
 from keras_corrupt.kernels.plain import likeliest_others
 
 
@@ -18,7 +18,7 @@ def sample_tokens(logits, seed):
     Returns:
         int32 `[batch, masked]`.
     """
-    return chosen().sample(logits, seed)
+    return active().sample(logits, seed)
 
 
 def sample_negatives(logits, target_ids, num_negatives, seed):
@@ -36,7 +36,7 @@ def sample_negatives(logits, target_ids, num_negatives, seed):
     Returns:
         int32 `[batch, masked, num_negatives]`, in the order of the draws.
     """
-    return chosen().sample_others(logits, target_ids, num_negatives, seed)
+    return active().sample_others(logits, target_ids, num_negatives, seed)
 
 
 def hardest_negatives(logits, target_ids, num_negatives):

@@ -11,7 +11,6 @@ _MODULES = {
     "DatasetError": "info",
     "DatasetInfo": "info",
     "Example": "examples",
-    "WordPieceTokenizer": "tokenizer",
     "build_examples": "examples",
     "check_records": "records",
     "load_dataset_info": "info",

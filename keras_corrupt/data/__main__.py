@@ -8,7 +8,7 @@ import tyro
 from keras_corrupt.data.corpus import CorpusError
 from keras_corrupt.data.info import DatasetError, DatasetInfo, load_dataset_info
 from keras_corrupt.data.prepare import prepare_dataset
-from keras_corrupt.data.tokenizer import WordPieceTokenizer
+from keras_corrupt.tokenizers.wordpiece import WordPieceTokenizer
 
 
 def prepare(

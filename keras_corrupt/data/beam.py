@@ -35,7 +35,7 @@ from keras_corrupt.data.plan import (
     finish_directory,
     new_directory,
 )
-from keras_corrupt.data.tokenizer import WordPieceTokenizer
+from keras_corrupt.tokenizers.wordpiece import WordPieceTokenizer
 
 try:
     import apache_beam as beam

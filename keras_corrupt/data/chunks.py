@@ -15,7 +15,7 @@ import numpy as np
 from keras_corrupt.data.corpus import Source
 from keras_corrupt.data.examples import build_examples
 from keras_corrupt.data.records import serialize
-from keras_corrupt.data.tokenizer import WordPieceTokenizer
+from keras_corrupt.tokenizers.wordpiece import WordPieceTokenizer
 
 CHUNK_BYTES = 1_000_000
 

@@ -27,7 +27,7 @@ from keras_corrupt.data.info import (
     load_dataset_info,
     save_dataset_info,
 )
-from keras_corrupt.data.tokenizer import WordPieceTokenizer
+from keras_corrupt.tokenizers.wordpiece import WordPieceTokenizer
 
 
 @dataclasses.dataclass(frozen=True)

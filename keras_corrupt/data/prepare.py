@@ -26,7 +26,7 @@ from keras_corrupt.data.plan import (
     finish_directory,
     new_directory,
 )
-from keras_corrupt.data.tokenizer import WordPieceTokenizer
+from keras_corrupt.tokenizers.wordpiece import WordPieceTokenizer
 
 # Below this much stored text, starting processes costs more than it saves.
 _ONE_PROCESS_BYTES = 4_000_000

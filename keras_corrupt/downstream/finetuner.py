@@ -21,7 +21,7 @@ from keras_corrupt.downstream.hyperparameters import (
     search_space,
     size_of,
 )
-from keras_corrupt.downstream.task import describe_skipped
+from keras_corrupt.tasks.task import describe_skipped
 from keras_corrupt.training.optimizer import AdamW
 from keras_corrupt.training.runner import check_same_run, xla_pays
 from keras_corrupt.training.schedules import WarmupLinearDecay

@@ -87,7 +87,7 @@ class SpanExtractor(DownstreamModel):
 
     Example:
 
-    >>> from keras_corrupt.data.tokenizer import SPECIAL_TOKENS, WordPieceTokenizer
+    >>> from keras_corrupt.tokenizers import SPECIAL_TOKENS, WordPieceTokenizer
     >>> words = "who sat on the mat ? cat".split()
     >>> tokenizer = WordPieceTokenizer([*SPECIAL_TOKENS, *words])
     >>> extractor = SpanExtractor.from_preset("tiny", tokenizer=tokenizer)

@@ -23,7 +23,7 @@ class TextClassifier(DownstreamModel):
 
     Example:
 
-    >>> from keras_corrupt.data.tokenizer import SPECIAL_TOKENS, WordPieceTokenizer
+    >>> from keras_corrupt.tokenizers import SPECIAL_TOKENS, WordPieceTokenizer
     >>> tokenizer = WordPieceTokenizer([*SPECIAL_TOKENS, "good", "bad"])
     >>> classifier = TextClassifier.from_preset(
     ...     "tiny", tokenizer=tokenizer, labels=["negative", "positive"])

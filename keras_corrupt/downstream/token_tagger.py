@@ -23,7 +23,7 @@ class TokenTagger(DownstreamModel):
 
     Example:
 
-    >>> from keras_corrupt.data.tokenizer import SPECIAL_TOKENS, WordPieceTokenizer
+    >>> from keras_corrupt.tokenizers import SPECIAL_TOKENS, WordPieceTokenizer
     >>> tokenizer = WordPieceTokenizer([*SPECIAL_TOKENS, "cat", "##s", "sleep"])
     >>> tagger = TokenTagger.from_preset(
     ...     "tiny", tokenizer=tokenizer, labels=["NOUN", "VERB"])

@@ -3,9 +3,9 @@
 import keras
 from keras import ops
 
+from keras_corrupt.devices.replicas import Dropout
 from keras_corrupt.encoders.embeddings import initializer
-from keras_corrupt.kernels import chosen, dropout_of
-from keras_corrupt.kernels.replicas import Dropout
+from keras_corrupt.kernels import active, dropout_of
 
 
 class SelfAttention(keras.layers.Layer):
@@ -61,7 +61,7 @@ class SelfAttention(keras.layers.Layer):
         projections = self.query, self.key, self.value
         # One product is faster than three, and so is its gradient.
         kernel = ops.concatenate([dense.kernel for dense in projections], axis=1)
-        context = chosen().attention(
+        context = active().attention(
             ops.matmul(x, kernel),
             ops.concatenate([dense.bias for dense in projections], axis=0),
             self.num_heads,

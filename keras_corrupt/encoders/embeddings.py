@@ -3,7 +3,7 @@
 import keras
 from keras import ops
 
-from keras_corrupt.kernels.replicas import Dropout
+from keras_corrupt.devices.replicas import Dropout
 
 
 def initializer(stddev):

@@ -3,10 +3,10 @@
 import keras
 from keras import ops
 
+from keras_corrupt.devices.replicas import Dropout
 from keras_corrupt.encoders.attention import SelfAttention
 from keras_corrupt.encoders.embeddings import TextEmbeddings, initializer
-from keras_corrupt.kernels import chosen, dropout_of
-from keras_corrupt.kernels.replicas import Dropout
+from keras_corrupt.kernels import active, dropout_of
 
 
 class TransformerLayer(keras.layers.Layer):
@@ -77,7 +77,7 @@ class TransformerLayer(keras.layers.Layer):
         self.feedforward_output.build((None, None, self.intermediate_size))
 
     def call(self, x, mask, bias=None, training=False):
-        kernels = chosen()
+        kernels = active()
 
         def residual_norm(x, y, dense, norm):
             bias, gamma, beta = map(

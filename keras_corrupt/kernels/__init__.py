@@ -14,6 +14,7 @@ import sys
 import keras
 from keras import ops
 
+from keras_corrupt.devices.accelerators import accelerators
 from keras_corrupt.kernels import plain
 
 if keras.backend.backend() == "tensorflow" and sys.platform != "win32":
@@ -23,22 +24,22 @@ if keras.backend.backend() == "tensorflow" and sys.platform != "win32":
 else:
     fused = plain
 
-_chosen = contextvars.ContextVar("kernels", default=plain)
+_active = contextvars.ContextVar("kernels", default=plain)
 
 
-def chosen():
+def active():
     """Returns the module to take the kernels from."""
-    return _chosen.get()
+    return _active.get()
 
 
 @contextlib.contextmanager
-def choose(kernels):
+def use(kernels):
     """Chooses the module for what is traced or run inside."""
-    token = _chosen.set(kernels)
+    token = _active.set(kernels)
     try:
         yield
     finally:
-        _chosen.reset(token)
+        _active.reset(token)
 
 
 class FusedTraining:
@@ -52,19 +53,14 @@ class FusedTraining:
             and self.compute_dtype in ("float32", "bfloat16")
             and not accelerators()
         )
-        with choose(fused if can_run else plain):
+        with use(fused if can_run else plain):
             return super().train_step(*args)
-
-
-def accelerators():
-    """Returns the names of the GPUs and TPUs here."""
-    return [d for d in keras.distribution.list_devices() if "cpu" not in d.lower()]
 
 
 def dense_gelu(x, dense, approximate):
     """Applies a `keras.layers.Dense` without activation, then gelu."""
     product = ops.matmul(x, ops.cast(dense.kernel, x.dtype))
-    return chosen().bias_gelu(product, dense.bias, approximate)
+    return active().bias_gelu(product, dense.bias, approximate)
 
 
 def dropout_of(layer, training):

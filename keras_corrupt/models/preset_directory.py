@@ -14,7 +14,7 @@ from pathlib import Path
 
 import h5py
 
-from keras_corrupt.data.tokenizer import WordPieceTokenizer
+from keras_corrupt.tokenizers.wordpiece import WordPieceTokenizer
 
 FORMAT = "keras_corrupt/1"
 

@@ -3,12 +3,12 @@
 import keras
 from keras import ops
 
-from keras_corrupt.kernels import FusedTraining
-from keras_corrupt.kernels.replicas import (
+from keras_corrupt.devices.replicas import (
     SeedGenerator,
     share_of_loss,
     sum_over_replicas,
 )
+from keras_corrupt.kernels import FusedTraining
 from keras_corrupt.models import preset_directory
 
 

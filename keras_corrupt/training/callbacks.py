@@ -9,7 +9,7 @@ import time
 import keras
 import numpy as np
 
-from keras_corrupt.training.distribution import ALONE
+from keras_corrupt.devices.distribution import ALONE
 
 #: Updates after which several processes ask one another whether to stop.
 STEPS_BETWEEN_QUESTIONS = 10

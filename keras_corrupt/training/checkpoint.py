@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 
-from keras_corrupt.training.distribution import ALONE
+from keras_corrupt.devices.distribution import ALONE
 
 
 class CheckpointError(RuntimeError):

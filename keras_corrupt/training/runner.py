@@ -14,12 +14,13 @@ import tyro
 
 import keras_corrupt
 from keras_corrupt.data import load_dataset_info, make_dataset, prepare_dataset
-from keras_corrupt.data.tokenizer import WordPieceTokenizer
+from keras_corrupt.devices import distribution
+from keras_corrupt.devices.accelerators import accelerators
 from keras_corrupt.evaluation.baselines import unigram_baseline
 from keras_corrupt.evaluation.show import corrupted_examples
-from keras_corrupt.kernels import accelerators
 from keras_corrupt.models import preset_directory
-from keras_corrupt.training import distribution, report
+from keras_corrupt.tokenizers.wordpiece import WordPieceTokenizer
+from keras_corrupt.training import report
 from keras_corrupt.training.callbacks import (
     Intervals,
     NonFiniteLossError,

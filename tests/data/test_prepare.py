@@ -14,7 +14,7 @@ from keras_corrupt.data.chunks import is_held_out, read_chunks
 from keras_corrupt.data.corpus import CorpusError, open_corpus
 from keras_corrupt.data.info import DatasetError, load_dataset_info
 from keras_corrupt.data.prepare import prepare_dataset
-from keras_corrupt.data.tokenizer import WordPieceTokenizer
+from keras_corrupt.tokenizers.wordpiece import WordPieceTokenizer
 
 
 def content(directory):

@@ -4,9 +4,9 @@ import keras
 import numpy as np
 import pytest
 
-from keras_corrupt.data.tokenizer import SPECIAL_TOKENS, WordPieceTokenizer
-from keras_corrupt.downstream.task import Split
 from keras_corrupt.models import Electra
+from keras_corrupt.tasks.task import Split
+from keras_corrupt.tokenizers.wordpiece import SPECIAL_TOKENS, WordPieceTokenizer
 from tests.conftest import SIZES
 
 #: An encoder for the vocabulary of the fixture `tokenizer`.

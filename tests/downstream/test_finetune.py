@@ -7,7 +7,7 @@ import pytest
 
 from keras_corrupt.downstream import FinetuneConfig, TextClassifier, finetune, results
 from keras_corrupt.downstream.finetuner import Finetuner, stacked
-from keras_corrupt.downstream.text_task import TextTask
+from keras_corrupt.tasks.text_task import TextTask
 from tests.downstream.conftest import cats_and_dogs
 
 

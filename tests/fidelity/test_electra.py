@@ -12,8 +12,8 @@ import numpy as np
 import pytest
 from keras import ops
 
+from keras_corrupt.devices.replicas import Dropout
 from keras_corrupt.evaluation.parameters import complete_generator
-from keras_corrupt.kernels.replicas import Dropout
 from keras_corrupt.models import Electra, MaskedLM
 from keras_corrupt.training import AdamW
 from keras_corrupt.training.runner import compile_model

@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 import pytest
 
-from keras_corrupt.kernels.replicas import Dropout
+from keras_corrupt.devices.replicas import Dropout
 from keras_corrupt.models import Teams
 from keras_corrupt.training import main, runner
 from keras_corrupt.training.runner import compile_model

@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 from keras import ops
 
-from keras_corrupt.kernels import FusedTraining, chosen, fused, plain
+from keras_corrupt.kernels import FusedTraining, active, fused, plain
 
 pytestmark = pytest.mark.tensorflow_only
 
@@ -338,7 +338,7 @@ class Choice(keras.layers.Layer):
         self.seen = []
 
     def call(self, x):
-        self.seen.append(chosen())
+        self.seen.append(active())
         return x
 
 

@@ -1,4 +1,5 @@
-from keras_corrupt.training import PretrainConfig, distribution
+from keras_corrupt.devices import distribution
+from keras_corrupt.training import PretrainConfig
 from tests.data.conftest import corpus, prepared, settings  # noqa: F401
 
 

@@ -16,8 +16,8 @@ import numpy as np
 import pytest
 
 from keras_corrupt.data.prepare import prepare_dataset
-from keras_corrupt.data.tokenizer import WordPieceTokenizer
 from keras_corrupt.models import Electra, MaskedLM
+from keras_corrupt.tokenizers.wordpiece import WordPieceTokenizer
 from keras_corrupt.training import (
     Checkpoints,
     PretrainConfig,

@@ -13,7 +13,7 @@ from keras_corrupt.corruption import (
 from keras_corrupt.encoders import TransformerEncoder
 from keras_corrupt.encoders.embeddings import initializer
 from keras_corrupt.evaluation import flops
-from keras_corrupt.kernels import chosen, dense_gelu
+from keras_corrupt.kernels import active, dense_gelu
 from keras_corrupt.models.masked_lm import objective
 from keras_corrupt.models.masked_lm.presets import PRESETS
 from keras_corrupt.models.pretrainer import Pretrainer
@@ -71,7 +71,7 @@ class MaskedLMNetwork(keras.Model):
         hidden = self.norm(dense_gelu(hidden, self.transform, approximate))
         table = ops.cast(self.encoder.embeddings.token.embeddings, self.compute_dtype)
         products = ops.matmul(hidden, ops.transpose(table))
-        return chosen().output_logits(products, self.output_bias)
+        return active().output_logits(products, self.output_bias)
 
 
 @keras.saving.register_keras_serializable(package="keras_corrupt")

@@ -5,7 +5,7 @@ L_MLM = mean over masked positions t of -log p(x_t | x with [MASK]s)
 
 from keras import ops
 
-from keras_corrupt.kernels import chosen
+from keras_corrupt.kernels import active
 
 
 def masked_lm_loss(logits, target_ids):
@@ -23,10 +23,10 @@ def masked_lm_loss(logits, target_ids):
     >>> bool(np.isclose(float(loss[0, 0]), np.log(8)))
     True
     """
-    return chosen().cross_entropy(logits, target_ids)
+    return active().cross_entropy(logits, target_ids)
 
 
 def correct_predictions(logits, target_ids):
     """Returns 1.0 where the likeliest token is the original, `[batch, masked]`."""
-    predicted = chosen().likeliest(logits)
+    predicted = active().likeliest(logits)
     return ops.cast(predicted == ops.cast(target_ids, "int32"), "float32")

@@ -1,0 +1,1 @@
+"""Other libraries' formats in and out, and exported models."""

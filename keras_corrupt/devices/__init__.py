@@ -1,0 +1,1 @@
+"""Devices: which train, and what they owe each other."""

@@ -1,0 +1,1 @@
+"""What encoders are evaluated on: data, metrics, published scores."""

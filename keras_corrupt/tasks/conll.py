@@ -1,0 +1,253 @@
+"""Tagged sentences in CoNLL's column files, and the task of tagging like them."""
+
+import os
+import re
+from collections import Counter
+
+from seqeval import metrics as seqeval
+
+from keras_corrupt.downstream.token_tagger import TokenTagger
+from keras_corrupt.tasks.tagging_schemes import SCHEMES, convert, is_span_tag
+from keras_corrupt.tasks.task import Split, Task
+
+# At a sentence's beginning. Any other line that begins with # is a word's row.
+_COMMENT = re.compile(r"# ?\w+ ?=|# id ")
+_CONLLU_ID = re.compile(r"\d+(-\d+|\.\d+)?")
+
+
+class TaggingTask(Task):
+    """Tagging the words of column files.
+
+    Spans (chunks, entities) are measured by the F1 of whole spans that conlleval and
+    seqeval report, and other tags by accuracy. A tag that only other splits than
+    `"train"` have cannot be learned: it counts as wrong, and `unseen` tells how
+    often there is one.
+
+    Args:
+        name: The task's name in results.
+        files: Split name -> path; see `Task.splits` and `read_conll`. Of a split
+            whose name begins with `"test"`, a file of words alone will do.
+        word_column: See `read_conll`.
+        tag_column: See `read_conll`.
+        scheme: `"bio"` or `"bioes"` for spans, converted from what the files have;
+            `"plain"` for anything else.
+
+    Attributes:
+        unseen: Split name -> tag that `"train"` lacks -> number of words.
+
+    Raises:
+        ValueError: A file or an argument is not as described.
+    """
+
+    model = TokenTagger
+
+    def __init__(self, name, files, word_column=None, tag_column=None, scheme="bio"):
+        if "train" not in files or not any(s.startswith("dev") for s in files):
+            raise ValueError(
+                "`files` needs a 'train' and a 'dev' (or 'dev_...') split; got "
+                f"{sorted(files)}."
+            )
+        self.name = name
+        self.scheme = scheme
+        self.main_metric = "accuracy" if scheme == "plain" else "f1"
+        self.splits = {
+            split: read_conll(
+                path, word_column, tag_column, scheme, split.startswith("test")
+            )
+            for split, path in files.items()
+        }
+        counts = _count(self.splits["train"])
+        if len(counts) < 2:
+            raise ValueError(
+                f"{files['train']} has no tag but {[*counts]}: there is nothing to "
+                "learn. Is `tag_column` right?"
+            )
+        self.model_arguments = {"labels": sorted(counts)}
+        self.most_frequent = counts.most_common(1)[0][0]
+        self.unseen = {
+            name: {t: n for t, n in _count(split).items() if t not in counts}
+            for name, split in self.splits.items()
+        }
+
+    def metrics(self, predictions, split):
+        """Returns F1, precision and recall of spans, and accuracy of tags, in percent.
+
+        See `Task.metrics`. Invalid sequences of tags are read as conlleval does.
+        """
+        for words, tags in zip(split.examples, predictions, strict=True):
+            if len(words) != len(tags):
+                raise ValueError(
+                    f"`predictions` has {len(tags)} tags for the {len(words)} words "
+                    f"{words!r}; give one for each."
+                )
+        values = {"accuracy": seqeval.accuracy_score(split.labels, predictions)}
+        if self.scheme != "plain":
+            for metric in ("f1", "precision", "recall"):
+                score = getattr(seqeval, f"{metric}_score")
+                values[metric] = score(split.labels, predictions, zero_division=0)
+        return {name: 100.0 * float(value) for name, value in values.items()}
+
+    def guesses(self, split):
+        """Tags every word with the tag that most words of `"train"` have."""
+        return [[self.most_frequent] * len(words) for words in split.examples]
+
+    def degenerate(self, predictions):
+        return super().degenerate([tag for tags in predictions for tag in tags])
+
+    def write_predictions(self, predictions, name, directory):
+        r"""Writes rows of word, tag (where known) and predicted tag.
+
+        The columns are separated by tabs (`conlleval -d '\t'`), since words may have
+        spaces; an empty line ends each sentence. See `Task.write_predictions`.
+        """
+        split = self.splits[name]
+        columns = [split.examples, split.labels, predictions]
+        columns = [column for column in columns if column is not None]
+        path = os.path.join(directory, f"{name}.conll")
+        with open(path + ".partial", "w", encoding="utf-8", newline="\n") as file:
+            for sentence in zip(*columns, strict=True):
+                for row in zip(*sentence, strict=True):
+                    file.write("\t".join(row) + "\n")
+                file.write("\n")
+        os.replace(path + ".partial", path)
+        return path
+
+
+def read_conll(
+    path, word_column=None, tag_column=None, scheme="bio", may_lack_tags=False
+):
+    r"""Reads sentences from a file with a word in each line and an empty line between.
+
+    Columns are separated by tabs, or in lines without one by spaces. Lines of white
+    space alone are empty lines. `-DOCSTART-` lines and comments (`# key = value`) are
+    left out; so are, of CoNLL-U, multi-word tokens (`1-2`) and empty nodes (`1.1`).
+
+    A sentence with a row that lacks its word or its tag is left out whole, since its
+    other words would be read in a wrong context; `Split.skipped` counts them.
+
+    Args:
+        path: A UTF-8 file.
+        word_column: The words' column, counted from 0, or from the end if negative.
+            By default 0; of CoNLL-U 1, the form.
+        tag_column: The tags' column, counted likewise. By default -1, the last; of
+            CoNLL-U 3, the universal part of speech.
+        scheme: `"bio"` or `"bioes"`: tags are spans in any of IOB1, BIO, BIOES and
+            BILOU, and are converted. `"plain"`: tags are taken as they are.
+        may_lack_tags: Whether a file whose rows are single words is one without tags.
+
+    Returns:
+        A `Split`: examples are lists of words, labels lists of tags, or all `None`.
+
+    Raises:
+        ValueError: An argument is wrong, or the file is not such a file.
+    """
+    if scheme not in (*SCHEMES, "plain"):
+        raise ValueError(
+            f"`scheme` must be one of {[*SCHEMES, 'plain']}; got {scheme!r}."
+        )
+    lines = _read_lines(path)
+    conllu = _is_conllu(lines)
+    word_column = (1 if conllu else 0) if word_column is None else word_column
+    tag_column = (3 if conllu else -1) if tag_column is None else tag_column
+    sentences = list(_sentences(lines, conllu))
+    if not sentences:
+        raise ValueError(f"{path} has no sentence.")
+    width = max(len(row) for rows in sentences for _, row in rows)
+    if may_lack_tags and width == 1:
+        word_column, tag_column = 0, None
+    columns = [c for c in (word_column, tag_column) if c is not None]
+    if any(not -width <= c < width for c in columns):
+        raise ValueError(
+            f"{path} has {width} columns; it has no word_column={word_column} or no "
+            f"tag_column={tag_column}."
+        )
+    if len({c % width for c in columns}) < len(columns):
+        raise ValueError(
+            f"word_column={word_column} and tag_column={tag_column} are the same of "
+            f"the {width} columns of {path}."
+        )
+    examples, labels, skipped = [], [], []
+    for rows in sentences:
+        faulty = [n for n, row in rows if not _is_complete(row, columns)]
+        if faulty:
+            skipped.append(f"{path}:{faulty[0]}")
+            continue
+        examples.append([row[word_column] for _, row in rows])
+        if tag_column is not None:
+            tags = [row[tag_column] for _, row in rows]
+            labels.append(_in_scheme(tags, scheme, f"{path}:{rows[0][0]}"))
+    if not examples:
+        raise ValueError(
+            f"{path}: every sentence has a row without a word or a tag, the first in "
+            f"line {skipped[0].rpartition(':')[2]}. Are the columns right?"
+        )
+    reason = "a row that lacks its word or its tag"
+    return Split(
+        examples,
+        labels if tag_column is not None else None,
+        skipped={reason: (len(skipped), skipped[0])} if skipped else {},
+    )
+
+
+def _read_lines(path):
+    # Only a line feed ends a line: words may hold Unicode's other separators.
+    try:
+        with open(path, encoding="utf-8-sig", newline="\n") as file:
+            return [line.rstrip("\r\n") for line in file]
+    except UnicodeDecodeError as error:
+        raise ValueError(f"{path} is not UTF-8 text ({error}).") from error
+
+
+def _is_conllu(lines):
+    first = next((line for line in lines if line and line[0] != "#"), "")
+    row = first.split("\t")
+    return len(row) == 10 and _CONLLU_ID.fullmatch(row[0]) is not None
+
+
+def _sentences(lines, conllu):
+    """Yields the `(line number, columns)` of each sentence's rows."""
+    rows = []
+    for number, line in enumerate(lines, 1):
+        comment = line.startswith("#") if conllu else not rows and _COMMENT.match(line)
+        if comment:
+            continue
+        row = _columns(line)
+        if line.strip() and row[0] != "-DOCSTART-":
+            if not (conllu and _is_not_a_word(row[0])):
+                rows.append((number, row))
+        elif rows:
+            yield rows
+            rows = []
+    if rows:
+        yield rows
+
+
+def _columns(line):
+    return line.split("\t") if "\t" in line else line.strip(" ").split(" ")
+
+
+def _is_not_a_word(conllu_id):
+    match = _CONLLU_ID.fullmatch(conllu_id)
+    return match is not None and match[1] is not None
+
+
+def _is_complete(row, columns):
+    places = {c % len(row) for c in columns if -len(row) <= c < len(row)}
+    return len(places) == len(columns) and all(row[place] for place in places)
+
+
+def _in_scheme(tags, scheme, where):
+    if scheme == "plain":
+        return tags
+    wrong = [tag for tag in tags if not is_span_tag(tag)]
+    if wrong:
+        raise ValueError(
+            f"The sentence at {where} has the tag {wrong[0]!r}, which says nothing of "
+            "a span (such as 'B-NP'). Pass scheme='plain' for tags of words, or "
+            "another `tag_column`."
+        )
+    return convert(tags, scheme)
+
+
+def _count(split):
+    return Counter(tag for tags in split.labels or [] for tag in tags)

@@ -1,0 +1,372 @@
+"""Texts or pairs of texts with a label or a score, in TSV, CSV or JSONL files."""
+
+import csv
+import dataclasses
+import gzip
+import json
+import math
+import zlib
+from pathlib import Path
+
+import numpy as np
+
+from keras_corrupt.tasks.task import Split, describe_skipped
+from keras_corrupt.tasks.text_task import TextTask
+
+
+@dataclasses.dataclass(frozen=True)
+class Columns:
+    """Where in a table to find what a task reads.
+
+    All are names, of the header line of a TSV or CSV file or of the fields of a JSONL
+    file; or all are numbers from 0, for a TSV or CSV file without a header.
+
+    Attributes:
+        text: The column of the text.
+        second_text: That of the second text, for pairs.
+        label: That of the label or score; `None` for texts to be labelled.
+        id: That of what identifies the row; `None` to count rows from 0.
+    """
+
+    text: str | int
+    second_text: str | int | None = None
+    label: str | int | None = None
+    id: str | int | None = None
+
+    def __post_init__(self):
+        if len({type(column) for column in self.all}) > 1:
+            raise ValueError(
+                "Columns must all be names, or all be numbers, which say that the "
+                f"file has no header; got {self}."
+            )
+        if len({*self.texts, self.label}) < len(self.texts) + 1:
+            raise ValueError(
+                f"The label and each text must be in a column of its own; got {self}."
+            )
+
+    @property
+    def texts(self):
+        return [c for c in (self.text, self.second_text) if c is not None]
+
+    @property
+    def all(self):
+        return [*self.texts, *(c for c in (self.label, self.id) if c is not None)]
+
+
+class BadRow(ValueError):
+    """Says why a row is left out."""
+
+
+def one_of(labels=None):
+    """Makes what reads a label that is one of `labels`, or any where they are `None`.
+
+    >>> one_of(["yes", "no"])("yes")
+    'yes'
+    """
+
+    def read_label(cell):
+        if not cell:
+            raise BadRow("empty label")
+        if labels is not None and cell not in labels:
+            raise BadRow(f"a label other than {', '.join(labels)}")
+        return cell
+
+    return read_label
+
+
+def score_in(score_range=None):
+    """Makes what reads a number, from the range's least to its greatest if it is given.
+
+    >>> score_in((0, 5))("3.8")
+    3.8
+    """
+
+    def read_label(cell):
+        try:
+            score = float(cell)
+        except ValueError:
+            score = math.nan
+        if not math.isfinite(score):
+            raise BadRow("a score that is not a number")
+        if score_range is not None and not score_range[0] <= score <= score_range[1]:
+            raise BadRow(f"a score not from {score_range[0]} to {score_range[1]}")
+        return score
+
+    return read_label
+
+
+def read_table(path, columns, read_label=None):
+    """Reads a table.
+
+    A TSV file has no quoting, as GLUE's; CSV has. Rows that cannot be used are left
+    out, and counted by reason in `Split.skipped`.
+
+    Args:
+        path: A `.tsv`, `.csv` or `.jsonl` file, which may be compressed (`.gz`).
+        columns: A `Columns`. Others in the file are not looked at.
+        read_label: What makes a label of a cell: `one_of(...)` or `score_in(...)`;
+            `None` for any label.
+
+    Returns:
+        A `Split` whose examples are strings, or pairs of strings.
+
+    Raises:
+        FileNotFoundError: No such file.
+        ValueError: The file has not these columns, no row that can be used, or is of
+            another kind.
+    """
+    path = Path(path)
+    names, rows = read_rows(path, header=isinstance(columns.text, str))
+    missing = [column for column in columns.all if column not in names]
+    if missing and names:
+        raise ValueError(f"{path} has no column {missing[0]!r}; it has {names}.")
+    if twice := [column for column in columns.all if names.count(column) > 1]:
+        raise ValueError(f"{path} has two columns {twice[0]!r}: rename one.")
+    return make_split(path, rows, columns, read_label)
+
+
+def make_split(source, rows, columns, read_label=None):
+    """Makes a `Split` of rows.
+
+    Args:
+        source: Where the rows come from, for messages.
+        rows: A list of `(where, row)`: what to call the row's place, and a dict from
+            columns to values, or a `BadRow`.
+        columns: A `Columns`.
+        read_label: As for `read_table`.
+
+    Returns:
+        As `read_table`.
+
+    Raises:
+        ValueError: No row can be used.
+    """
+    read_label = read_label or one_of()
+    split = Split([], [] if columns.label is not None else None, [])
+    for i, (where, row) in enumerate(rows):
+        try:
+            if isinstance(row, BadRow):
+                raise row
+            cells = {column: _cell(row, column) for column in columns.all}
+            example = tuple(cells[column] for column in columns.texts)
+            if columns.label is not None:
+                # A row to be labelled needs a prediction even if a text is empty.
+                if not all(text.strip() for text in example):
+                    raise BadRow("empty text")
+                split.labels.append(read_label(cells[columns.label].strip()))
+            split.examples.append(example if columns.second_text else example[0])
+            split.ids.append(str(i) if columns.id is None else cells[columns.id])
+        except BadRow as problem:
+            count, first = split.skipped.get(str(problem), (0, where))
+            split.skipped[str(problem)] = (count + 1, first)
+    if not split.examples:
+        raise ValueError(
+            f"{source} has no row that can be used: "
+            + (describe_skipped(split.skipped) or "it is empty.")
+        )
+    return split
+
+
+def read_rows(path, header=True):
+    """Reads the rows of a file as they are.
+
+    Args:
+        path: As for `read_table`.
+        header: Whether the first line of a TSV or CSV file has the columns' names.
+
+    Returns:
+        The columns' names, or numbers, and a list of `(where, row)`, as for
+        `make_split`.
+    """
+    path = Path(path)
+    kind = path.name.removesuffix(".gz").rpartition(".")[2]
+    if kind not in ("tsv", "csv", "jsonl"):
+        raise ValueError(
+            f"{path} must be a .tsv, .csv or .jsonl file, or one of these with .gz."
+        )
+    if not header and kind == "jsonl":
+        raise ValueError(f"The columns of {path}, a JSONL file, must be names.")
+    if not path.is_file():
+        raise FileNotFoundError(f"{path} is not a file.")
+    opener = gzip.open if path.suffix == ".gz" else open
+    # Bytes that are not UTF-8 become lone surrogates, by which `_cell` finds them.
+    text = {"encoding": "utf-8-sig", "errors": "surrogateescape", "newline": "\n"}
+    try:
+        with opener(path, "rt", **text) as lines:
+            if kind == "jsonl":
+                return _json_rows(lines)
+            split_fields = _split_csv if kind == "csv" else _split_tsv
+            return _table_rows(split_fields(lines), header)
+    except (EOFError, gzip.BadGzipFile, zlib.error) as error:
+        raise ValueError(f"{path} is not a whole gzip file: {error}") from error
+
+
+def _table_rows(records, header):
+    names, rows = [], []
+    for line, fields in records:
+        if not names and not isinstance(fields, BadRow):
+            names = fields if header else list(range(len(fields)))
+            if header:
+                continue
+        if not isinstance(fields, BadRow):
+            fields = (
+                dict(zip(names, fields, strict=True))
+                if len(fields) == len(names)
+                else BadRow("another number of fields than the first line")
+            )
+        rows.append((f"line {line}", fields))
+    return names, rows
+
+
+def _split_tsv(lines):
+    for number, line in enumerate(lines, start=1):
+        if line := line.rstrip("\r\n"):
+            yield number, line.split("\t")
+
+
+def _split_csv(lines):
+    reader = csv.reader(lines, strict=True)
+    while True:
+        start = reader.line_num + 1
+        try:
+            fields = next(reader)
+        except StopIteration:
+            return
+        except csv.Error as error:
+            # Each line counts: a quote that nobody closes swallows many.
+            for number in range(start, reader.line_num + 1):
+                yield number, BadRow(f"wrong CSV: {error}")
+            continue
+        if fields:
+            yield start, fields
+
+
+def _json_rows(lines):
+    names, rows = {}, []
+    for number, line in enumerate(lines, start=1):
+        if not line.strip():
+            continue
+        try:
+            row = json.loads(line)
+        except (ValueError, RecursionError):
+            row = None
+        if isinstance(row, dict):
+            names.update(dict.fromkeys(row))
+        else:
+            row = BadRow("something else than a JSON object")
+        rows.append((f"line {number}", row))
+    return list(names), rows
+
+
+def _cell(row, column):
+    value = row.get(column)
+    if isinstance(value, list | dict):
+        raise BadRow("a list or an object in place of a text, label or id")
+    if not isinstance(value, str):
+        value = "" if value is None else json.dumps(value)
+    try:
+        value.encode()
+    except UnicodeEncodeError:
+        raise BadRow("bytes that are not UTF-8") from None
+    return value
+
+
+class TableTask(TextTask):
+    """A task in files of one's own.
+
+    Args:
+        train: Path of the training examples.
+        columns: A `Columns`, the same for all files.
+        dev: Path of the examples to evaluate on; `None` to hold some of `train` out.
+        test: Path of examples to be labelled; they may have labels too.
+        labels: The classes' names; `None` for those in `train`, in sorted order.
+        regression: Whether labels are scores.
+        score_range: The least and the greatest score; `None` for those in `train`.
+        dev_fraction: The share of `train` to hold out where there is no `dev`.
+        name: The task's name; `None` for that of the file `train`, or, where that is
+            no more than "train", of its folder.
+
+    Raises:
+        FileNotFoundError: A file is not there.
+        ValueError: A file does not fit: see `read_table`; or the training examples
+            have one label only.
+    """
+
+    def __init__(
+        self,
+        train,
+        columns,
+        dev=None,
+        test=None,
+        labels=None,
+        regression=False,
+        score_range=None,
+        dev_fraction=0.1,
+        name=None,
+    ):
+        if columns.label is None:
+            raise ValueError("`columns` must say which column has the label.")
+        if labels is not None and regression:
+            raise ValueError("Scores have no `labels`: leave out one or `regression`.")
+        if score_range is not None and not regression:
+            raise ValueError("`score_range` is for scores: pass `regression=True` too.")
+        read_label = score_in(score_range) if regression else one_of(labels)
+        training = read_table(train, columns, read_label)
+        if regression and score_range is None:
+            score_range = (min(training.labels), max(training.labels))
+        if not regression and labels is None:
+            labels = sorted(set(training.labels))
+            read_label = one_of(labels)
+        if dev is None:
+            training, held_out = hold_out(training, dev_fraction)
+            splits = {"train": training, "dev": held_out}
+        else:
+            splits = {"train": training, "dev": read_table(dev, columns, read_label)}
+        if test is not None:
+            names, _ = read_rows(test, header=isinstance(columns.text, str))
+            if columns.label not in names:
+                columns = dataclasses.replace(columns, label=None)
+            splits["test"] = read_table(test, columns, read_label)
+        super().__init__(
+            name or task_name(train),
+            splits,
+            labels,
+            score_range,
+            ("spearman", "pearson") if regression else ("accuracy", "macro_f1"),
+        )
+
+
+def task_name(path):
+    """Returns what to call the task of a file.
+
+    >>> task_name("data/reviews.csv.gz"), task_name("ag_news/train.tsv")
+    ('reviews', 'ag_news')
+    """
+    path = Path(path).resolve()
+    stem = path.name.split(".")[0]
+    return path.parent.name if stem == "train" else stem
+
+
+def hold_out(split, fraction):
+    """Divides a `Split` in two, the same way every time.
+
+    Args:
+        split: A `Split` with labels.
+        fraction: The share of its examples that the second part gets.
+
+    Returns:
+        Two `Split`s. What was skipped is said of the first.
+    """
+    if not 0 < fraction < 1:
+        raise ValueError(f"`dev_fraction` must be from 0 to 1; got {fraction}.")
+    if len(split) < 2:
+        raise ValueError("One example cannot be divided into `train` and `dev`.")
+    count = min(max(1, round(fraction * len(split))), len(split) - 1)
+    order = np.random.default_rng(0).permutation(len(split))
+
+    def part(rows, skipped):
+        lists = (split.examples, split.labels, split.ids)
+        chosen = ([values[i] for i in sorted(rows)] for values in lists)
+        return Split(*chosen, skipped=skipped)
+
+    return part(order[count:], split.skipped), part(order[:count], {})

@@ -1,0 +1,79 @@
+"""What tasks have in common that label or rate texts or pairs of texts."""
+
+import os
+from pathlib import Path
+
+from keras_corrupt.downstream.text_classifier import TextClassifier
+from keras_corrupt.tasks import metrics
+from keras_corrupt.tasks.task import Task
+
+
+class TextTask(Task):
+    """A label or a score for a text or a pair of texts.
+
+    Args:
+        name: The task's name.
+        splits: As `Task.splits`, of what `TextClassifier` reads.
+        labels: The classes' names; `None` for scores.
+        score_range: For scores, the least and the greatest.
+        metrics: Names of the metrics to report, the main one first.
+    """
+
+    model = TextClassifier
+
+    def __init__(self, name, splits, labels=None, score_range=None, metrics=()):
+        self.name = name
+        self.splits = splits
+        self.labels = labels
+        self.model_arguments = {
+            "labels": labels and list(labels),
+            "score_range": score_range and list(score_range),
+        }
+        self.metric_names = metrics
+        self.main_metric = metrics[0]
+        train = set(splits["train"].labels)
+        if len(train) < 2:
+            kind = "scores" if labels is None else "labels"
+            raise ValueError(
+                f"All of the {len(splits['train'])} training examples of {name} have "
+                f"one label, {train.pop()!r}: there must be two {kind} at least."
+            )
+
+    def metrics(self, predictions, split):
+        if split.labels is None:
+            raise ValueError("The examples of this split have no labels to compare to.")
+        return {
+            name: metrics.METRICS[name](predictions, split.labels)
+            for name in self.metric_names
+        }
+
+    def guesses(self, split):
+        guess = metrics.mean_score if self.labels is None else metrics.majority_label
+        return [guess(self.splits["train"].labels)] * len(split)
+
+    def write_predictions(self, predictions, name, directory):
+        """Writes a TSV file with the header `id`, `prediction`."""
+        path = Path(directory) / f"{self.name}-{name}.tsv"
+        write_table(path, ("id", "prediction"), self.splits[name].ids, predictions)
+        return path
+
+
+def write_table(path, header, ids, predictions):
+    """Writes a TSV file of predictions, whole or not at all.
+
+    Args:
+        path: Where to.
+        header: The two columns' names.
+        ids: What identifies each example.
+        predictions: A string or number for each.
+    """
+    if len(ids) != len(predictions):
+        raise ValueError(
+            f"There are {len(ids)} examples, but {len(predictions)} predictions."
+        )
+    path = Path(path)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    partial = path.with_name(f"{path.name}.{os.getpid()}.partial")
+    rows = [header, *zip(ids, predictions, strict=True)]
+    partial.write_text("".join(f"{a}\t{b}\n" for a, b in rows), encoding="utf-8")
+    os.replace(partial, path)
