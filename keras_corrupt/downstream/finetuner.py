@@ -23,7 +23,8 @@ from keras_corrupt.downstream.hyperparameters import (
 )
 from keras_corrupt.tasks.task import describe_skipped
 from keras_corrupt.training.optimizer import AdamW
-from keras_corrupt.training.runner import check_same_run, xla_pays
+from keras_corrupt.training.run_directory import check_same_run
+from keras_corrupt.training.runner import xla_pays
 from keras_corrupt.training.schedules import WarmupLinearDecay
 
 
