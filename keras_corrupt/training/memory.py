@@ -10,6 +10,8 @@ their memory themselves.
 import resource
 import sys
 
+from keras_corrupt.encoders.transformer import TransformerLayer
+
 #: For each parameter: the float32 weight, its gradient, Adam's two averages.
 STATE_BYTES = 16
 #: The compiled kernels, and the graph of a layer, measured.
@@ -29,12 +31,14 @@ def training_bytes(model, batch_size, length):
         Three numbers, bytes: of the weights with what the optimizer keeps, of the
         activations, and of the step's program.
     """
+    layers = sum(
+        isinstance(layer, TransformerLayer)
+        for layer in model._flatten_layers(include_self=False)
+    )
     return (
         model.count_params() * STATE_BYTES,
         model.activation_bytes(batch_size, length),
-        PROGRAM_BYTES
-        + sum(n.encoder.num_layers for n in model.networks.values())
-        * LAYER_PROGRAM_BYTES,
+        PROGRAM_BYTES + layers * LAYER_PROGRAM_BYTES,
     )
 
 

@@ -164,8 +164,8 @@ def continued(data, counts):
     preset = {"encoder": encoder | NO_DROPOUT, "mask_rate": 0.1}
     save = Checkpoints.save
 
-    def save_and_end(self, model, step):
-        save(self, model, step)
+    def save_and_end(self, model, step, phase):
+        save(self, model, step, phase)
         raise IntervalEnded
 
     with (
