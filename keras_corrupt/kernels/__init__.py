@@ -90,7 +90,7 @@ class FusedTraining:
             and _in_graph_without_xla()
             and not accelerators()
         )
-        with use(can_run and fused_kernels() or plain):
+        with use((fused_kernels() if can_run else None) or plain):
             return super().train_step(*args)
 
 
