@@ -71,7 +71,9 @@ def parse(recipe, flags, description=None):
     Returns:
         A `PretrainConfig`.
     """
-    options = _flags_of(options_of(recipe.model_class), recipe.objective, "Options")
+    cls = recipe.model_class
+    preset = cls.presets.get(recipe.preset, {})
+    options = _flags_of("Options", options_of(cls), recipe.objective, preset)
     command = dataclasses.make_dataclass(
         "Command",
         [
@@ -88,25 +90,30 @@ def parse(recipe, flags, description=None):
     return dataclasses.replace(parsed.run, objective=_given(parsed.options))
 
 
-def _flags_of(options, given, name):
-    """Makes a dataclass of options, whose fields are flags without a value or given's.
+def _flags_of(name, options, given, preset):
+    """Makes a dataclass of options; its fields are the recipe's values, or `None`.
 
     Args:
+        name: The dataclass's name.
         options: What `options_of` returns.
         given: The recipe's values.
-        name: The dataclass's name.
+        preset: The preset's, which help texts show.
     """
     fields = []
     for option, what in options.items():
+        usual = given.get(option, preset.get(option))
         if isinstance(what, dict):
-            network = _flags_of(what, given.get(option, {}), option.title())
-            fields.append((option, network, dataclasses.field(default_factory=network)))
+            inner = _flags_of(option, what, given.get(option, {}), usual or {})
+            fields.append((option, inner, dataclasses.field(default_factory=inner)))
             continue
-        kind = what.type or int | float | bool | str
-        default = "" if what.default is None else f" Default: {what.default}."
-        text = (what.text or option.replace("_", " ")) + default
-        annotated = Annotated[kind | None, tyro.conf.arg(help=text)]
-        fields.append((option, annotated, given.get(option)))
+        usual = what.default if usual is None else usual
+        kind = what.type or (int | float | bool | str if usual is None else type(usual))
+        about = tyro.conf.arg(
+            help=what.text or option.replace("_", " "),
+            metavar=getattr(kind, "__name__", "value").upper(),
+            help_behavior_hint=f"(default: {usual})",
+        )
+        fields.append((option, Annotated[kind | None, about], given.get(option)))
     return dataclasses.make_dataclass(name, fields)
 
 
