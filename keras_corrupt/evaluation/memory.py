@@ -16,6 +16,7 @@ import resource
 import sys
 
 from keras_corrupt.corruption.masking import num_masked
+from keras_corrupt.encoders.cost import transformer_layer_activation_bytes
 from keras_corrupt.models.masked_lm.masked_lm import MaskedLMNetwork
 
 #: For each parameter: the float32 weight, its gradient, Adam's two averages.
@@ -58,21 +59,12 @@ def num_layers(network):
 
 
 def encoder_bytes(network, batch_size, length, size):
-    """Counts what a network's encoder needs, its numbers having `size` bytes."""
-    encoder = network.encoder
-    tokens = batch_size * length
-    pairs = batch_size * encoder.num_heads * length**2
-    # Query, key, value; the heads' output; two norms' outputs and normalised inputs.
-    hidden = tokens * encoder.hidden_size * 8
-    # What gelu is taken of.
-    inner = tokens * encoder.intermediate_size
-    # The attention weights before dropout.
-    layer = (hidden + inner + pairs) * size
-    # Going back through half a layer: what is made again, its gradient, its input's.
-    half = 3 * max(inner, pairs) * size
-    # Token, position and segment, their sum, its norm and dropout, in float32.
-    embeddings = tokens * encoder.embedding_size * 6 * 4
-    return num_layers(network) * layer + half + embeddings
+    """Counts what a network's layers need, its numbers having `size` bytes."""
+    encoder, task_layers = network.encoder, getattr(network, "task_layers", 0)
+    layer = transformer_layer_activation_bytes(
+        encoder.get_config(), batch_size, length, size
+    )
+    return encoder.activation_bytes(batch_size, length, size) + task_layers * layer
 
 
 def process_bytes():

@@ -1,10 +1,10 @@
 """What a training step does between its matrix products, sampling, Adam's update.
 
-`plain` says in `keras.ops` what each function computes; it is what JAX, GPUs and TPUs
-run, and inference. `fused` computes the same on TensorFlow and CPUs in fewer passes
-over memory. Its functions cannot be part of a step that XLA compiles as a whole, and
-outside a graph each call makes one, so they are chosen by `FusedTraining`, whose
-training step knows.
+The layers, and `plain` for what is no layer, say in `keras.ops` what is computed; that
+is what JAX, GPUs and TPUs run, and inference. `fused` computes the same on TensorFlow
+and CPUs in fewer passes over memory. Its functions cannot be part of a step that XLA
+compiles as a whole, and outside a graph each call makes one, so they are chosen by
+`FusedTraining`, whose training step knows.
 
 `fused` is a guest: it loads when a first training step asks for it, and where it
 cannot, training goes on with `plain`.
@@ -17,7 +17,6 @@ import os
 import sys
 
 import keras
-from keras import ops
 
 from keras_corrupt.devices.accelerators import accelerators
 from keras_corrupt.kernels import plain
@@ -105,16 +104,3 @@ def _in_graph_without_xla():
     except ImportError:  # it is not public; without it only the model's setting counts
         return True
     return not GraphOrParentsInXlaContext(tf.compat.v1.get_default_graph())
-
-
-def dense_gelu(x, dense, approximate):
-    """Applies a `keras.layers.Dense` without activation, then gelu."""
-    product = ops.matmul(x, ops.cast(dense.kernel, x.dtype))
-    return active().bias_gelu(product, dense.bias, approximate)
-
-
-def dropout_of(layer, training):
-    """Returns the rate and the seed generator of a `replicas.Dropout`."""
-    if training and layer.rate > 0:
-        return layer.rate, layer.seed_generator
-    return 0.0, None

@@ -2,6 +2,7 @@ import keras
 import keras_hub
 import pytest
 
+from keras_corrupt.encoders.cost import encoder_parameters
 from keras_corrupt.evaluation import parameters
 from keras_corrupt.evaluation.thesis_tables import (
     RELEASED_PARAMETERS,
@@ -9,6 +10,7 @@ from keras_corrupt.evaluation.thesis_tables import (
     TABLE_5_1,
     preset_sizes,
 )
+from keras_corrupt.heads.cost import replaced_token_head_parameters
 from keras_corrupt.models import Electra, MaskedLM, Teams
 from keras_corrupt.models.electra.presets import PRESETS
 from keras_corrupt.models.masked_lm.presets import PRESETS as MASKED_LM
@@ -24,9 +26,9 @@ def test_presets_are_table_5_1():
 def test_released_count_is_ours_and_a_pooler(size):
     encoder = PRESETS[size]["discriminator"]
     hidden = encoder["hidden_size"]
-    ours = parameters.encoder_parameters(encoder)
+    ours = encoder_parameters(encoder)
     assert RELEASED_PARAMETERS[size] - ours == hidden * hidden + hidden
-    head = parameters.rtd_head_parameters(encoder)
+    head = replaced_token_head_parameters(encoder)
     assert ours + head - RELEASED_PARAMETERS[size] == hidden + 1
 
 
@@ -43,7 +45,7 @@ def test_released_count_is_keras_hubs_backbone_with_its_pooler():
     )
     assert backbone.count_params() == RELEASED_PARAMETERS["small"]
     pooler = backbone.get_layer("pooled_dense").count_params()
-    ours = parameters.encoder_parameters(sizes)
+    ours = encoder_parameters(sizes)
     assert ours == backbone.count_params() - pooler
 
 

@@ -149,9 +149,9 @@ def test_shared_layers_learn_from_all_three_losses(model, inputs):
         (common, ["mlm", "rtd", "mws"]),
         (discriminator.encoder.embedding_projection, ["mlm", "rtd", "mws"]),
         (generator.encoder.layers_[1], ["mlm"]),
-        (generator.transform, ["mlm"]),
+        (generator.head.transform, ["mlm"]),
         (detection, ["rtd"]),
-        (discriminator.classifier, ["rtd"]),
+        (discriminator.head.classifier, ["rtd"]),
         (selection, ["mws"]),
         (discriminator.selection_head.transform, ["mws"]),
     ):

@@ -24,7 +24,21 @@ def part(record, name):
     return {k.partition("/")[2]: v for k, v in record.items() if k.startswith(name)}
 
 
+#: The record's names of what has moved since.
+MOVED = {
+    "discriminator.transform": "discriminator.head.transform",
+    "discriminator.classifier": "discriminator.head.classifier",
+    "generator.transform": "generator.head.transform",
+    "generator.norm": "generator.head.norm",
+    "generator.output_bias": "generator.head.bias",
+}
+
+
 def find(model, path):
+    for old, new in MOVED.items():
+        if path.startswith(old):
+            path = path.replace(old, new)
+
     def step(owner, name):
         return owner[int(name)] if name.isdigit() else getattr(owner, name)
 

@@ -1,7 +1,6 @@
 """BERT's masked language model: the papers' baseline, and ELECTRA's generator."""
 
 import keras
-from keras import ops
 
 from keras_corrupt.corruption import (
     check_rates,
@@ -9,8 +8,7 @@ from keras_corrupt.corruption import (
     mask_tokens,
 )
 from keras_corrupt.encoders import TransformerEncoder
-from keras_corrupt.encoders.embeddings import initializer
-from keras_corrupt.kernels import active, dense_gelu
+from keras_corrupt.heads import VocabularyHead
 from keras_corrupt.models.masked_lm import cost, objective
 from keras_corrupt.models.masked_lm.examples import describe_predictions
 from keras_corrupt.models.masked_lm.presets import PRESETS
@@ -19,9 +17,6 @@ from keras_corrupt.models.pretrainer import Pretrainer
 
 class MaskedLMNetwork(keras.Model):
     """An encoder with BERT's head: logits over the vocabulary at chosen positions.
-
-    The head is a linear layer to the embedding size, gelu and layer norm; the output
-    embeddings are the encoder's input embeddings, with a bias of their own.
 
     Args:
         encoder: Constructor arguments of `TransformerEncoder`.
@@ -32,23 +27,7 @@ class MaskedLMNetwork(keras.Model):
         self.encoder = TransformerEncoder(
             **encoder, dtype=self.dtype_policy, name="encoder"
         )
-        self.transform = keras.layers.Dense(
-            self.encoder.embedding_size,
-            kernel_initializer=initializer(self.encoder.initializer_range),
-            dtype=self.dtype_policy,
-            name="transform",
-        )
-        self.norm = keras.layers.LayerNormalization(
-            epsilon=1e-12, dtype=self.dtype_policy, name="norm"
-        )
-        self.build()
-
-    def build(self, input_shape=None):
-        self.transform.build((None, None, self.encoder.hidden_size))
-        self.norm.build((None, None, self.encoder.embedding_size))
-        self.output_bias = self.add_weight(
-            shape=(self.encoder.vocabulary_size,), initializer="zeros", name="bias"
-        )
+        self.head = VocabularyHead(self.encoder, dtype=self.dtype_policy, name="head")
         self.built = True
 
     def call(self, inputs, positions, training=False):
@@ -62,14 +41,7 @@ class MaskedLMNetwork(keras.Model):
         Returns:
             float32 logits, `[batch, masked, vocabulary]`.
         """
-        hidden = self.encoder(inputs, training=training)
-        # Only the masked positions meet the vocabulary: six times fewer rows.
-        hidden = ops.take_along_axis(hidden, positions[..., None], axis=1)
-        approximate = self.encoder.approximate_gelu
-        hidden = self.norm(dense_gelu(hidden, self.transform, approximate))
-        table = ops.cast(self.encoder.embeddings.token.embeddings, self.compute_dtype)
-        products = ops.matmul(hidden, ops.transpose(table))
-        return active().output_logits(products, self.output_bias)
+        return self.head(self.encoder(inputs, training=training), positions)
 
 
 #: Of the metrics that every model with a masked language model has.

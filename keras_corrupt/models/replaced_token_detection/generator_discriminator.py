@@ -17,8 +17,7 @@ from keras_corrupt.corruption import (
     sample_tokens,
 )
 from keras_corrupt.encoders import TransformerEncoder
-from keras_corrupt.encoders.embeddings import initializer
-from keras_corrupt.kernels import dense_gelu
+from keras_corrupt.heads import ReplacedTokenHead
 from keras_corrupt.models.masked_lm import masked_lm
 from keras_corrupt.models.masked_lm import objective as masked_lm_objective
 from keras_corrupt.models.pretrainer import Pretrainer
@@ -45,31 +44,15 @@ class Discriminator(keras.Model):
         self.encoder = TransformerEncoder(
             **encoder, dtype=self.dtype_policy, name="encoder"
         )
-
-        def dense(units, dtype, name):
-            return keras.layers.Dense(
-                units,
-                kernel_initializer=initializer(self.encoder.initializer_range),
-                dtype=dtype,
-                name=name,
-            )
-
-        self.transform = dense(self.encoder.hidden_size, self.dtype_policy, "transform")
-        # While nearly all logits are alike, bfloat16 would blur what differs.
-        self.classifier = dense(1, "float32", "classifier")
-        for layer in (self.transform, self.classifier):
-            layer.build((None, None, self.encoder.hidden_size))
+        self.head = ReplacedTokenHead(
+            self.encoder, dtype=self.dtype_policy, name="head"
+        )
         # Not by `build`, which would keep a subclass from adding layers.
         self.built = True
 
     def call(self, inputs, training=False):
         """Returns float32 `[batch, length]`, the logits of "replaced"."""
-        return self.detect(self.encoder(inputs, training=training))
-
-    def detect(self, hidden):
-        """Returns the logits from the encoder's output, `[batch, length, hidden]`."""
-        hidden = dense_gelu(hidden, self.transform, self.encoder.approximate_gelu)
-        return self.classifier(hidden)[..., 0]
+        return self.head(self.encoder(inputs, training=training))
 
 
 class ReplacedTokenDetection(Pretrainer):
