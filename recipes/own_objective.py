@@ -13,13 +13,13 @@ encoder of this size then finds seven of ten moved words where chance finds half
 import keras
 import numpy as np
 from keras import ops
+from keras_corrupt.models.fine_tuning import FineTuning
 
 from keras_corrupt.corruption import gather_tokens, replace_tokens
 from keras_corrupt.encoders import TransformerEncoder
 from keras_corrupt.heads import ReplacedTokenHead
 from keras_corrupt.models import Pretrainer
 from keras_corrupt.models.encoder_sizes import ENCODERS
-from keras_corrupt.models.fine_tuning import FineTuning
 from keras_corrupt.models.rendering import render
 from keras_corrupt.training import PretrainConfig, main
 
@@ -51,7 +51,9 @@ class MovedWords(Pretrainer):
     presets = {name: {"encoder": sizes} for name, sizes in ENCODERS.items()}
     loss_weights = {"moved": 1.0}
     metric_names = {"moved_loss": "moved words, loss", "moved_auc": "moved words, AUC"}
-    examples_legend = "[word here (its place) p]: moved, p says the model; <word p>: not"
+    examples_legend = (
+        "[word here (its place) p]: moved, p says the model; <word p>: not"
+    )
 
     def __init__(self, encoder, distance=1, **kwargs):
         positions = encoder.get("max_length", 512)
@@ -85,13 +87,17 @@ class MovedWords(Pretrainer):
         return {
             "shuffled_ids": shuffled,
             "moved": ops.cast(shuffled != ids, "float32"),
-            "logits": self.network({**inputs, "token_ids": shuffled}, training=training),
+            "logits": self.network(
+                {**inputs, "token_ids": shuffled}, training=training
+            ),
             "padding_mask": inputs["padding_mask"],
         }
 
     def loss_terms(self, outputs):
         logits, moved = outputs["logits"], outputs["moved"]
-        return {"moved": (ops.softplus(logits) - moved * logits, outputs["padding_mask"])}
+        return {
+            "moved": (ops.softplus(logits) - moved * logits, outputs["padding_mask"])
+        }
 
     def update_metrics(self, outputs):
         moved, real = outputs["moved"], outputs["padding_mask"]
@@ -101,7 +107,9 @@ class MovedWords(Pretrainer):
     # === What a run shows, and what comes after it ===
 
     def forward_flops(self, length):
-        return self.encoder.flops(length, training=True) + self.network.head.flops(length)
+        return self.encoder.flops(length, training=True) + self.network.head.flops(
+            length
+        )
 
     def activation_bytes(self, batch_size, length):
         size = 4 if self.compute_dtype == "float32" else 2

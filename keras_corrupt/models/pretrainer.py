@@ -197,6 +197,11 @@ class Pretrainer(FusedTraining, keras.Model):
         """
         return ()
 
+    @property
+    def number_bytes(self):
+        """Bytes of a number that the layers compute: 2 in mixed precision, else 4."""
+        return 2 if self.compute_dtype in ("bfloat16", "float16") else 4
+
     # === Corruption ===
 
     def choose_positions(self, inputs):

@@ -16,11 +16,34 @@ def registered_name(cls):
     return keras.saving.get_registered_name(cls).removeprefix(_PACKAGE)
 
 
-def find_class(name, base):
-    """Finds a registered class, or imports one.
+def import_class(name, base):
+    """Finds a class that a person named; imports its module if they named that, too.
 
     Args:
-        name: What `registered_name` returned, or `module:Class`, which is imported.
+        name: What `registered_name` returned, or `module:Class`.
+        base: The class that it must be derived from.
+
+    Returns:
+        The class.
+
+    Raises:
+        ValueError: There is none.
+    """
+    module, colon, attribute = name.partition(":")
+    if not colon:
+        return find_class(name, base)
+    try:
+        found = getattr(importlib.import_module(module), attribute)
+    except (ImportError, AttributeError) as error:
+        raise ValueError(f"{name!r} cannot be imported: {error}.") from error
+    return _checked(found, name, base)
+
+
+def find_class(name, base):
+    """Finds a registered class. It imports nothing, so that a file may hold the name.
+
+    Args:
+        name: What `registered_name` returned.
         base: The class that it must be derived from.
 
     Returns:
@@ -35,16 +58,11 @@ def find_class(name, base):
     >>> find_class("Electra", Pretrainer).__name__
     'Electra'
     """
-    if ":" in name:
-        module, _, attribute = name.partition(":")
-        try:
-            found = getattr(importlib.import_module(module), attribute)
-        except (ImportError, AttributeError) as error:
-            raise ValueError(f"{name!r} cannot be imported: {error}.") from error
-    else:
-        found = keras.saving.get_registered_object(
-            name if ">" in name else _PACKAGE + name
-        )
+    found = keras.saving.get_registered_object(name if ">" in name else _PACKAGE + name)
+    return _checked(found, name, base)
+
+
+def _checked(found, name, base):
     if not (isinstance(found, type) and issubclass(found, base)):
         known = sorted(
             registered_name(cls)

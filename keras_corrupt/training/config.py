@@ -9,7 +9,7 @@ import tyro
 from keras_corrupt.models import Pretrainer
 from keras_corrupt.models.options import check_options
 from keras_corrupt.models.pretrainer import merge
-from keras_corrupt.models.registry import find_class
+from keras_corrupt.models.registry import import_class
 from keras_corrupt.training.phases import Phase
 
 
@@ -140,7 +140,7 @@ class PretrainConfig:
         Raises:
             ValueError: There is none of this name.
         """
-        return find_class(self.model, Pretrainer)
+        return import_class(self.model, Pretrainer)
 
     def check(self):
         """Raises an error for settings that cannot work, before any work is done.

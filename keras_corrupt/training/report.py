@@ -3,7 +3,7 @@
 import keras
 import numpy as np
 
-from keras_corrupt.evaluation.flops import training_flops
+from keras_corrupt.models.cost import training_flops
 from keras_corrupt.training.memory import process_bytes, training_bytes
 
 

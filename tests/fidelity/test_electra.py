@@ -13,8 +13,8 @@ import pytest
 from keras import ops
 
 from keras_corrupt.devices.replicas import Dropout
-from keras_corrupt.evaluation.parameters import complete_generator
 from keras_corrupt.models import Electra, MaskedLM
+from keras_corrupt.models.electra.cost import complete_generator
 from keras_corrupt.training import AdamW
 from keras_corrupt.training.runner import compile_model
 from tests.conftest import make_inputs

@@ -11,8 +11,12 @@ import pytest
 from keras_corrupt import models
 from keras_corrupt.downstream import TextClassifier
 from keras_corrupt.models import Electra, MaskedLM, Teams, load_preset
-from keras_corrupt.training import Checkpoints, PretrainConfig, numbered_variables
-from keras_corrupt.training import pretrain
+from keras_corrupt.training import (
+    Checkpoints,
+    PretrainConfig,
+    numbered_variables,
+    pretrain,
+)
 from keras_corrupt.training.callbacks import read_metrics
 from tests.fixtures.record_version_1 import CONFIG, SIZES
 

@@ -6,7 +6,7 @@ from keras import ops
 
 from keras_corrupt.encoders import Dense, TransformerLayer, masks
 from keras_corrupt.encoders.dense import gelu
-from keras_corrupt.kernels import fused, plain, use
+from keras_corrupt.kernels import fused_kernels, plain, use
 
 pytestmark = pytest.mark.tensorflow_only
 
@@ -168,7 +168,7 @@ def test_a_quantized_layer_computes_itself():
     (x,) = inputs_of(layer, with_bias=False)
     before = np.array(layer(x, mask))
     layer.intermediate.quantize("int8")
-    with use(fused):
+    with use(fused_kernels()):
         quantized = np.array(layer(x, mask))
     np.testing.assert_array_equal(quantized, layer(x, mask))
     assert 0 < abs(quantized - before).max() < 0.1

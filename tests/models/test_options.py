@@ -2,7 +2,11 @@ import pytest
 
 from keras_corrupt.models import Electra, MaskedLM, Pretrainer, Teams
 from keras_corrupt.models.options import check_options, options_of
-from keras_corrupt.models.registry import find_class, registered_name
+from keras_corrupt.models.registry import (
+    find_class,
+    import_class,
+    registered_name,
+)
 from tests.conftest import SIZES
 
 #: What data, runner and networks decide.
@@ -64,7 +68,15 @@ def test_loss_weights_cannot_be_negative():
 def test_classes_by_name():
     assert find_class("Teams", Pretrainer) is Teams
     assert find_class(registered_name(Teams), Pretrainer) is Teams
-    assert find_class("keras_corrupt.models:Electra", Pretrainer) is Electra
+    assert import_class("Teams", Pretrainer) is Teams
+    assert import_class("keras_corrupt.models:Electra", Pretrainer) is Electra
     for name in ("Nothing", "os:path", "keras_corrupt.models:Absent", "a b:c"):
         with pytest.raises(ValueError, match=name.partition(":")[0]):
-            find_class(name, Pretrainer)
+            import_class(name, Pretrainer)
+
+
+def test_the_name_in_a_file_imports_nothing(tmp_path, monkeypatch):
+    (tmp_path / "hostile.py").write_text("raise SystemExit('executed')")
+    monkeypatch.syspath_prepend(tmp_path)
+    with pytest.raises(ValueError, match="none of the known classes"):
+        find_class("hostile:Own", Pretrainer)

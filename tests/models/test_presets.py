@@ -7,8 +7,8 @@ import keras
 import numpy as np
 import pytest
 
-from keras_corrupt.evaluation.parameters import electra_parameters
 from keras_corrupt.models import Electra, MaskedLM, preset_directory
+from keras_corrupt.models.electra import cost
 from keras_corrupt.models.electra.presets import PRESETS
 
 #: What version 0.1.0.dev0 wrote: see record_version_1.py there.
@@ -55,7 +55,7 @@ def test_keras_file_round_trip(tmp_path, sizes, inputs):
 @pytest.mark.parametrize("name", ["tiny", "small"])
 def test_named_presets_have_the_parameters_of_the_arithmetic(name):
     model = Electra.from_preset(name)
-    assert model.count_params() == electra_parameters(PRESETS[name])["total"]
+    assert model.count_params() == cost.parameters(PRESETS[name])["total"]
 
 
 def test_overrides_merge_into_a_named_preset():

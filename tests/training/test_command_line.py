@@ -49,7 +49,7 @@ def test_fields_and_options_together():
     assert config.corpus == ("a.txt",)
 
 
-@pytest.mark.parametrize("flag", ["--discriminator.num_layer", "--objective", "--phase"])
+@pytest.mark.parametrize("flag", ["--discriminator.num_layer", "--objective"])
 def test_a_flag_that_does_not_exist_names_the_nearest(flag, capsys):
     with pytest.raises(SystemExit) as caught:
         parse(RECIPE, [flag, "3"])

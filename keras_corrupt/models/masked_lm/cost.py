@@ -1,4 +1,4 @@
-"""What a masked language model costs: an encoder, and a head at the masked positions."""
+"""What a masked language model costs: an encoder, a head at the masked positions."""
 
 from keras_corrupt.corruption import num_masked
 from keras_corrupt.encoders.cost import (

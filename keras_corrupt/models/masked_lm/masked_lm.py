@@ -145,7 +145,8 @@ class MaskedLM(Pretrainer):
         return cost.forward_flops(self.get_config(), length)
 
     def activation_bytes(self, batch_size, length):
-        return cost.activation_bytes(self, batch_size, length)
+        sizes = batch_size, length, self.number_bytes
+        return cost.activation_bytes(self.get_config(), *sizes)
 
     def describe_examples(self, inputs):
         return describe_predictions(self, inputs)

@@ -171,7 +171,8 @@ class Teams(ReplacedTokenDetection):
         return cost.forward_flops(self.get_config(), length)
 
     def activation_bytes(self, batch_size, length):
-        return cost.activation_bytes(self, batch_size, length)
+        sizes = batch_size, length, self.number_bytes
+        return cost.activation_bytes(self.get_config(), *sizes)
 
     def baselines(self, metrics, unigram):
         chance = 1 / (self.num_negatives + 1)

@@ -3,7 +3,6 @@ import keras_hub
 import pytest
 
 from keras_corrupt.encoders.cost import encoder_parameters
-from keras_corrupt.evaluation import parameters
 from keras_corrupt.evaluation.thesis_tables import (
     RELEASED_PARAMETERS,
     SIZES,
@@ -12,8 +11,11 @@ from keras_corrupt.evaluation.thesis_tables import (
 )
 from keras_corrupt.heads.cost import replaced_token_head_parameters
 from keras_corrupt.models import Electra, MaskedLM, Teams
+from keras_corrupt.models.electra import cost as electra
 from keras_corrupt.models.electra.presets import PRESETS
+from keras_corrupt.models.masked_lm import cost as masked_lm
 from keras_corrupt.models.masked_lm.presets import PRESETS as MASKED_LM
+from keras_corrupt.models.teams import cost as teams
 from keras_corrupt.models.teams.presets import PRESETS as TEAMS
 
 
@@ -65,7 +67,7 @@ def trainable(*networks):
 def test_electra_counts_its_variables(tied_embeddings, tied_parts):
     preset = {**PRESETS["tiny"], "tied_embeddings": tied_embeddings}
     model = Electra(**preset)
-    counts = parameters.electra_parameters(preset, tied_parts)
+    counts = electra.parameters(preset, tied_parts)
     assert counts["discriminator"] == trainable(model.encoder)
     assert counts["discriminator"] + counts["rtd_head"] == trainable(
         model.discriminator
@@ -77,7 +79,7 @@ def test_electra_counts_a_projection_where_widths_differ():
     sizes = {**PRESETS["tiny"]["discriminator"], "embedding_size": 32}
     preset = {**PRESETS["tiny"], "discriminator": sizes}
     model = Electra(**preset)
-    counts = parameters.electra_parameters(preset)
+    counts = electra.parameters(preset)
     assert counts["discriminator"] == trainable(model.encoder)
     assert counts["total"] == trainable(model.generator, model.discriminator)
 
@@ -91,7 +93,7 @@ def test_teams_counts_its_variables(options, tied_layers):
     sizes = {**TEAMS["tiny"]["discriminator"], "embedding_size": 32}
     preset = {**TEAMS["tiny"], **options, "discriminator": sizes}
     model = Teams(**preset)
-    counts = parameters.teams_parameters(preset, tied_layers)
+    counts = teams.parameters(preset, tied_layers)
     assert counts["discriminator"] == trainable(model.encoder)
     of_discriminator = ("discriminator", "rtd_layers", "rtd_head", "mws_head")
     assert sum(counts[name] for name in of_discriminator) == trainable(
@@ -102,7 +104,7 @@ def test_teams_counts_its_variables(options, tied_layers):
 
 def test_masked_lm_counts_its_variables():
     model = MaskedLM(**MASKED_LM["tiny"])
-    counts = parameters.masked_lm_parameters(MASKED_LM["tiny"])
+    counts = masked_lm.parameters(MASKED_LM["tiny"])
     assert counts["encoder"] == trainable(model.encoder)
     assert counts["total"] == trainable(model.network)
 
@@ -111,5 +113,5 @@ def test_masked_lm_counts_its_variables():
     "size, printed", [("small", 14), ("base", 110), ("large", 335)]
 )
 def test_teams_discriminators_have_the_parameters_of_table_1(size, printed):
-    counts = parameters.teams_parameters(TEAMS[size])
+    counts = teams.parameters(TEAMS[size])
     assert counts["discriminator"] / 1e6 == pytest.approx(printed, abs=1.2)
