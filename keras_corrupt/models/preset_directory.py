@@ -14,6 +14,7 @@ from pathlib import Path
 
 import h5py
 
+from keras_corrupt.models.registry import registered_name
 from keras_corrupt.tokenizers.wordpiece import WordPieceTokenizer
 
 FORMAT = "keras_corrupt/1"
@@ -35,7 +36,7 @@ def write(directory, model):
             model.tokenizer.save(temporary)
         content = {
             "format": FORMAT,
-            "class": type(model).__name__,
+            "class": registered_name(type(model)),
             "config": model.get_config(),
         }
         (temporary / "config.json").write_text(json.dumps(content, indent=2) + "\n")
@@ -52,7 +53,7 @@ def write(directory, model):
 
 
 def class_name(directory):
-    """Returns the name of the model class that a preset is of."""
+    """Returns the registered name of the model class that a preset is of."""
     return _read_config(Path(directory))["class"]
 
 
@@ -65,7 +66,7 @@ def read(directory, cls):
             f"{sorted(cls.presets)} nor a directory."
         )
     content = _read_config(directory)
-    if content["class"] != cls.__name__:
+    if content["class"] != registered_name(cls):
         raise ValueError(
             f"{directory} is a preset of {content['class']}, not of {cls.__name__}; "
             f"load it with {content['class']}.from_preset."

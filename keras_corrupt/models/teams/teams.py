@@ -8,6 +8,7 @@ from keras_corrupt.evaluation import flops
 from keras_corrupt.models.masked_lm.masked_lm import MaskedLMNetwork
 from keras_corrupt.models.replaced_token_detection import ReplacedTokenDetection
 from keras_corrupt.models.teams import objective
+from keras_corrupt.models.teams.fine_tuning import search_space, settings
 from keras_corrupt.models.teams.heads import EMBEDDING_PARTS, MultiTaskDiscriminator
 from keras_corrupt.models.teams.presets import PRESETS
 
@@ -59,6 +60,8 @@ class Teams(ReplacedTokenDetection):
 
     presets = PRESETS
     loss_weights = {"mlm": 1.0, "rtd": 5.0, "mws": 2.0}
+    fine_tuning = staticmethod(settings)
+    fine_tuning_search = staticmethod(search_space)
 
     def __init__(
         self,
