@@ -14,7 +14,7 @@ import tyro
 
 from keras_corrupt.downstream import results
 from keras_corrupt.downstream.finetuner import Finetuner
-from keras_corrupt.training.runner import locked
+from keras_corrupt.training.run_directory import locked
 
 
 @dataclasses.dataclass(frozen=True)

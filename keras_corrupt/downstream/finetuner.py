@@ -24,7 +24,8 @@ from keras_corrupt.models.fine_tuning import size_of
 from keras_corrupt.models.pretrainer import Pretrainer
 from keras_corrupt.models.registry import find_class
 from keras_corrupt.tasks.task import describe_skipped
-from keras_corrupt.training.runner import check_same_run, xla_pays
+from keras_corrupt.training.run_directory import check_same_run
+from keras_corrupt.training.runner import xla_pays
 
 #: Kind of a task -> class of its model.
 MODELS = {

@@ -5,9 +5,11 @@ import numpy as np
 import pytest
 from keras import ops
 
-from keras_corrupt.kernels import FusedTraining, active, fused, plain
+from keras_corrupt.kernels import fused_kernels, plain
 
 pytestmark = pytest.mark.tensorflow_only
+
+fused = fused_kernels()
 
 BATCH, LENGTH, HIDDEN, HEADS = 3, 7, 16, 4
 X = (BATCH, LENGTH, HIDDEN)
@@ -320,52 +322,3 @@ def test_kernels_run_where_functions_are_run_eagerly():
     finally:
         tf.config.run_functions_eagerly(False)
     np.testing.assert_allclose(y, plain.bias_gelu(x, bias), atol=1e-6)
-
-
-def test_kernels_compile_where_no_file_can_be_written():
-    from keras_corrupt.kernels.fused.numbers import compiled
-
-    namespace = {}  # what has no file has no folder for a cache
-    exec("def double(x):\n    return x + x", namespace)
-    assert compiled(namespace["double"])(np.float32(2)) == 4
-
-
-class Choice(keras.layers.Layer):
-    """Notes which kernels are chosen."""
-
-    def __init__(self):
-        super().__init__()
-        self.seen = []
-
-    def call(self, x):
-        self.seen.append(active())
-        return x
-
-
-class Model(FusedTraining, keras.Model):
-    def __init__(self):
-        super().__init__()
-        self.choice = Choice()
-        self.dense = keras.layers.Dense(1)
-
-    def call(self, x):
-        return self.dense(self.choice(x))
-
-
-HOW = {"graph": {}, "xla": {"jit_compile": True}, "eager": {"run_eagerly": True}}
-
-
-@pytest.mark.parametrize("how", HOW)
-def test_only_fit_in_a_graph_without_xla_chooses_the_fused_kernels(how):
-    model = Model()
-    model.compile("sgd", "mse", **{"jit_compile": False} | HOW[how])
-    x, y = np.ones((4, 3), "float32"), np.ones((4, 1), "float32")
-    model(x)
-    model.choice.seen.clear()
-    model.fit(x, y, verbose=0)
-    assert set(model.choice.seen) == {fused if how == "graph" else plain}
-    model.choice.seen.clear()
-    model.evaluate(x, y, verbose=0)
-    model.predict(x, verbose=0)
-    model(x)
-    assert set(model.choice.seen) == {plain}

@@ -6,10 +6,10 @@ the processor's cache, and dropout's chance is computed where it is used. The ma
 products are TensorFlow's.
 
 The loops stand in the files of the kernels and are made of `numbers`. `program` makes
-an operation of a loop, `native` what TensorFlow calls, `pieces` what `threads` run.
+an operation of a loop, `native` what TensorFlow calls, `pieces` what `threads` run;
+`compiling` caches what Numba compiles.
 """
 
-from keras_corrupt.kernels.fused.adam import adam
 from keras_corrupt.kernels.fused.attention import attention
 from keras_corrupt.kernels.fused.gelu import bias_gelu, bias_gelu_matmul
 from keras_corrupt.kernels.fused.residual_norm import residual_norm
@@ -22,7 +22,6 @@ from keras_corrupt.kernels.fused.vocabulary import (
 )
 
 __all__ = [
-    "adam",
     "attention",
     "bias_gelu",
     "bias_gelu_matmul",

@@ -4,9 +4,9 @@ import numpy as np
 import tensorflow as tf
 from keras import ops
 
+from keras_corrupt.kernels.fused.compiling import compiled
 from keras_corrupt.kernels.fused.numbers import (
     F,
-    compiled,
     dropout_of,
     dropped,
     exp,

@@ -5,9 +5,9 @@ import math
 import tensorflow as tf
 from keras import ops
 
+from keras_corrupt.kernels.fused.compiling import compiled
 from keras_corrupt.kernels.fused.numbers import (
     F,
-    compiled,
     exp,
     load,
     rows,

@@ -6,7 +6,9 @@ from keras import ops
 from keras_corrupt.encoders import TransformerEncoder
 from keras_corrupt.encoders.embeddings import initializer
 from keras_corrupt.kernels import dense_gelu
-from keras_corrupt.models.replaced_token_detection import Discriminator
+from keras_corrupt.models.replaced_token_detection.generator_discriminator import (
+    Discriminator,
+)
 from keras_corrupt.models.teams import objective
 
 #: All that precedes an encoder's first layer: what TEAMS's encoders share.

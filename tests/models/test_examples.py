@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 
 from keras_corrupt import models
-from keras_corrupt.evaluation.show import corrupted_examples
+from keras_corrupt.models.masked_lm.examples import describe_predictions
+from keras_corrupt.models.replaced_token_detection.examples import describe_detections
 
 #: Ids 5 to 11 of the tokenizer: the a cat dog sat ran on; 17 is ##s.
 INPUTS = {
@@ -34,7 +35,7 @@ def test_detections(tokenizer):
     logits[0, 3] = np.log(0.75 / 0.25)  # an original token, suspected
     logits[0, 5] = 9.0  # padding: not shown
     model = Model(tokenizer, {"corrupted_ids": corrupted_ids, "rtd_logits": logits})
-    assert corrupted_examples(model, INPUTS) == [
+    assert describe_detections(model, INPUTS) == [
         "[CLS] the [cat > dog 0.90] <sat 0.75> [SEP]",
         "[CLS] dogs ran on [SEP]",
     ]
@@ -45,7 +46,7 @@ def test_a_missed_replacement_is_shown(tokenizer):
     corrupted_ids[1, 4] = 5
     logits = np.full((2, 6), np.log(0.2 / 0.8))
     model = Model(tokenizer, {"corrupted_ids": corrupted_ids, "rtd_logits": logits})
-    text = corrupted_examples(model, INPUTS)[1]
+    text = describe_detections(model, INPUTS)[1]
     assert text == "[CLS] dogs ran [on > the 0.20] [SEP]"
 
 
@@ -54,7 +55,7 @@ def test_a_described_piece_keeps_its_mark(tokenizer):
     corrupted_ids[1, 2], corrupted_ids[1, 3] = 6, 17
     logits = np.zeros((2, 6))
     model = Model(tokenizer, {"corrupted_ids": corrupted_ids, "rtd_logits": logits})
-    assert corrupted_examples(model, INPUTS)[1] == (
+    assert describe_detections(model, INPUTS)[1] == (
         "[CLS] dog [##s > a 0.50] [ran > ##s 0.50] on [SEP]"
     )
 
@@ -68,7 +69,7 @@ def test_predictions(tokenizer):
         "masked_weights": np.array([[1.0, 1.0], [1.0, 0.0]]),
         "mlm_logits": logits,
     }
-    assert corrupted_examples(Model(tokenizer, outputs), INPUTS) == [
+    assert describe_predictions(Model(tokenizer, outputs), INPUTS) == [
         "[CLS] the [cat: dog] [sat: a] [SEP]",
         "[CLS] dogs [ran: ran] on [SEP]",
     ]
@@ -86,7 +87,7 @@ def test_on_a_model(name, sizes, tokenizer):
     cls = getattr(models, name)
     model = cls(**networks, mask_rate=0.5, tokenizer=tokenizer)
     inputs = tokenizer.pack(["the dog ran on the mat.", "a quick cat sat"], 24)
-    texts = corrupted_examples(model, inputs)
+    texts = model.describe_examples(inputs)
     assert any(" > " in text or ": " in text for text in texts)
     marks = r"\[(\S+) > \S+ [\d.]+\]|\[(\S+): \S+\]|<(\S+) [\d.]+>"
     plain = [re.sub(marks, lambda m: m[1] or m[2] or m[3], text) for text in texts]

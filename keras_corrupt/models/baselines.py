@@ -1,6 +1,20 @@
-"""What a model must beat: guessing by frequency, and guessing at random."""
+"""What a masked language model must beat: guessing tokens by their frequency."""
+
+from typing import NamedTuple
 
 import numpy as np
+
+
+class Unigram(NamedTuple):
+    """Scores of guessing masked tokens by their frequency in the training text.
+
+    Attributes:
+        loss: Cross-entropy, in nats.
+        accuracy: Fraction of the tokens that are the most frequent one.
+    """
+
+    loss: float
+    accuracy: float
 
 
 def unigram_baseline(unigrams, token_ids, padding_mask, unmaskable_ids):
@@ -16,8 +30,7 @@ def unigram_baseline(unigrams, token_ids, padding_mask, unmaskable_ids):
         unmaskable_ids: Ids never masked.
 
     Returns:
-        `(loss, accuracy)`: the cross-entropy in nats, and the fraction that is the
-        most frequent token.
+        A `Unigram`.
 
     >>> loss, accuracy = unigram_baseline(
     ...     np.array([0, 3, 1]), np.array([[1, 2, 0]]), np.array([[1, 1, 0]]), (0,))
@@ -29,24 +42,5 @@ def unigram_baseline(unigrams, token_ids, padding_mask, unmaskable_ids):
     maskable = (padding_mask == 1) & ~np.isin(token_ids, list(unmaskable_ids))
     tokens = token_ids[maskable]
     losses = -np.log(counts[tokens] / counts.sum())
-    return float(losses.mean()), float((tokens == counts.argmax()).mean())
-
-
-def random_detector(metrics):
-    """Scores a detector that flags as many tokens as the model did, but at random.
-
-    Args:
-        metrics: The model's validation metrics.
-
-    Returns:
-        A dict: its AUC, its precision (the fraction replaced) and its recall (the
-        fraction flagged).
-    """
-    replaced = metrics["val_replaced_fraction"]
-    precision, recall = metrics["val_rtd_precision"], metrics["val_rtd_recall"]
-    flagged = recall * replaced / precision if precision else 0.0
-    return {
-        "val_rtd_auc": 0.5,
-        "val_rtd_precision": replaced,
-        "val_rtd_recall": flagged,
-    }
+    accuracy = (tokens == counts.argmax()).mean()
+    return Unigram(float(losses.mean()), float(accuracy))

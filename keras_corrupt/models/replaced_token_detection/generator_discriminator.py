@@ -1,6 +1,6 @@
 """What systems share in which a generator corrupts text and a discriminator finds out.
 
-ELECTRA and those built on it. Their objectives are in their own folders.
+ELECTRA and those built on it.
 """
 
 from typing import NamedTuple
@@ -19,10 +19,11 @@ from keras_corrupt.corruption import (
 from keras_corrupt.encoders import TransformerEncoder
 from keras_corrupt.encoders.embeddings import initializer
 from keras_corrupt.kernels import dense_gelu
-from keras_corrupt.models.electra import objective
+from keras_corrupt.models.masked_lm import masked_lm
 from keras_corrupt.models.masked_lm import objective as masked_lm_objective
-from keras_corrupt.models.masked_lm.masked_lm import positions_of
 from keras_corrupt.models.pretrainer import Pretrainer
+from keras_corrupt.models.replaced_token_detection import objective
+from keras_corrupt.models.replaced_token_detection.examples import describe_detections
 
 
 class TokenScores(NamedTuple):
@@ -85,7 +86,17 @@ class ReplacedTokenDetection(Pretrainer):
         kwargs: Those of `Pretrainer`.
     """
 
-    main_network = "discriminator"
+    network_arguments = {"discriminator": TransformerEncoder}
+    metric_names = {
+        **masked_lm.METRIC_NAMES,
+        "rtd_auc": "replaced token detection AUC",
+        "rtd_precision": "replaced token detection precision",
+        "rtd_recall": "replaced token detection recall",
+    }
+    examples_legend = (
+        "[original > replacement p]: replaced, and the discriminator's\nprobability of "
+        "that; <token p>: wrongly suspected"
+    )
 
     def __init__(self, discriminator, keep_rate=0.0, **kwargs):
         super().__init__(
@@ -126,7 +137,7 @@ class ReplacedTokenDetection(Pretrainer):
             `corrupted_ids`, int32 `[batch, length]`, are what the latter reads.
         """
         token_ids = inputs["token_ids"]
-        masking = positions_of(inputs, self)
+        masking = self.choose_positions(inputs)
         masked_ids = mask_tokens(
             token_ids,
             masking,
@@ -216,9 +227,52 @@ class ReplacedTokenDetection(Pretrainer):
                 scores.append(TokenScores(tokens, row[:length]))
         return scores
 
+    # === What a run shows ===
+
+    def describe_examples(self, inputs):
+        return describe_detections(self, inputs)
+
+    def baselines(self, metrics, unigram):
+        return {**masked_lm.baselines(unigram), **random_detector(metrics)}
+
+    def warnings(self, metrics, unigram):
+        yield from masked_lm.warnings(metrics, unigram)
+        if metrics["rtd_auc"] < 0.55:
+            yield (
+                "the discriminator does not tell replaced tokens from original ones "
+                f"(AUC {metrics['rtd_auc']:.2f}, recall {metrics['rtd_recall']:.2f}). "
+                "Try a lower --learning_rate, a longer warm-up, or more steps."
+            )
+        if metrics["sampled_accuracy"] > 0.8:
+            yield (
+                "the generator restores most tokens, so that few are replaced "
+                f"({metrics['replaced_fraction']:.3f} of all). Try a smaller generator "
+                "or a higher --mask_rate."
+            )
+
     def get_config(self):
         return {
             **super().get_config(),
             "discriminator": self.discriminator.encoder.get_config(),
             "keep_rate": self.keep_rate,
         }
+
+
+def random_detector(metrics):
+    """Scores a detector that flags as many tokens as the model did, but at random.
+
+    Args:
+        metrics: The model's validation metrics.
+
+    Returns:
+        A dict as of `Pretrainer.baselines`: its AUC, its precision (the fraction
+        replaced) and its recall (the fraction flagged).
+    """
+    replaced = metrics["replaced_fraction"]
+    precision, recall = metrics["rtd_precision"], metrics["rtd_recall"]
+    flagged = recall * replaced / precision if precision else 0.0
+    return {
+        "rtd_auc": (0.5, "chance"),
+        "rtd_precision": (replaced, "chance"),
+        "rtd_recall": (flagged, "chance"),
+    }

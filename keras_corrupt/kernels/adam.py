@@ -1,10 +1,18 @@
 """Adam's update."""
 
-import tensorflow as tf
+import keras
+
+from keras_corrupt.kernels import plain
 
 
 def adam(variable, momentum, velocity, gradient, rate, beta_1, beta_2, epsilon):
-    """As `plain.adam`, in one operation."""
+    """As `plain.adam`; on TensorFlow in one operation, which GPUs and XLA have, too."""
+    if keras.backend.backend() != "tensorflow":
+        return plain.adam(
+            variable, momentum, velocity, gradient, rate, beta_1, beta_2, epsilon
+        )
+    import tensorflow as tf
+
     tf.raw_ops.ResourceApplyAdam(
         var=variable.handle,
         m=momentum.value.handle,

@@ -1,5 +1,5 @@
-from keras_corrupt.evaluation.memory import process_bytes, training_bytes
 from keras_corrupt.models import Electra, MaskedLM
+from keras_corrupt.training.memory import process_bytes, training_bytes
 
 ENCODER = {
     "vocabulary_size": 1000,

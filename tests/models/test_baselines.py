@@ -1,7 +1,10 @@
 import numpy as np
 import pytest
 
-from keras_corrupt.evaluation.baselines import random_detector, unigram_baseline
+from keras_corrupt.models.baselines import unigram_baseline
+from keras_corrupt.models.replaced_token_detection.generator_discriminator import (
+    random_detector,
+)
 
 
 def test_unigram_loss_and_accuracy_by_hand():
@@ -42,25 +45,25 @@ def test_random_detector_is_what_random_flags_reach():
     flagged = rng.random(replaced.size) < np.where(replaced, 0.3, 0.02)
     baseline = random_detector(
         {
-            "val_replaced_fraction": replaced.mean(),
-            "val_rtd_precision": (replaced & flagged).sum() / flagged.sum(),
-            "val_rtd_recall": (replaced & flagged).sum() / replaced.sum(),
+            "replaced_fraction": replaced.mean(),
+            "rtd_precision": (replaced & flagged).sum() / flagged.sum(),
+            "rtd_recall": (replaced & flagged).sum() / replaced.sum(),
         }
     )
-    assert baseline["val_rtd_recall"] == pytest.approx(flagged.mean())
+    assert baseline["rtd_recall"][0] == pytest.approx(flagged.mean())
     at_random = rng.permutation(flagged)
     hits = (replaced & at_random).sum()
-    assert baseline["val_rtd_precision"] == pytest.approx(
+    assert baseline["rtd_precision"][0] == pytest.approx(
         hits / at_random.sum(), abs=0.01
     )
-    assert baseline["val_rtd_recall"] == pytest.approx(hits / replaced.sum(), abs=0.01)
-    assert baseline["val_rtd_auc"] == 0.5
+    assert baseline["rtd_recall"][0] == pytest.approx(hits / replaced.sum(), abs=0.01)
+    assert baseline["rtd_auc"][0] == 0.5
 
 
 def test_random_detector_of_a_model_that_flags_nothing():
     metrics = {
-        "val_replaced_fraction": 0.1,
-        "val_rtd_precision": 0.0,
-        "val_rtd_recall": 0.0,
+        "replaced_fraction": 0.1,
+        "rtd_precision": 0.0,
+        "rtd_recall": 0.0,
     }
-    assert random_detector(metrics)["val_rtd_recall"] == 0.0
+    assert random_detector(metrics)["rtd_recall"][0] == 0.0
