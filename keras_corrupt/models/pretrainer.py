@@ -17,7 +17,7 @@ from keras_corrupt.devices.replicas import (
 )
 from keras_corrupt.encoders import TransformerEncoder
 from keras_corrupt.kernels import FusedTraining
-from keras_corrupt.models import preset_directory
+from keras_corrupt.models import fine_tuning, preset_directory
 
 MASKINGS = ("token", "whole_word", "span")
 SPAN_LENGTHS = ("geometric", "fixed")
@@ -303,6 +303,28 @@ class Pretrainer(FusedTraining, keras.Model):
             "name": self.name,
             "dtype": self.dtype_policy.name,
         }
+
+    # === Fine-tuning ===
+
+    @classmethod
+    def fine_tuning(cls, size, task):
+        """Returns the paper's `FineTuningSettings` of the encoder for a task.
+
+        Args:
+            size: `"tiny"`, `"small"`, `"base"` or `"large"`.
+            task: The task's name, `"squad..."` for question answering.
+        """
+        return fine_tuning.settings(size, task)
+
+    @classmethod
+    def fine_tuning_search(cls, size, task):
+        """Returns what the paper searched for a task: name of a setting -> values.
+
+        Args:
+            size: See `fine_tuning`.
+            task: See `fine_tuning`.
+        """
+        return fine_tuning.search_space(size, task)
 
 
 def merge(config, overrides):

@@ -8,6 +8,8 @@ from keras_corrupt.encoders import Dense, TransformerLayer, masks
 from keras_corrupt.encoders.dense import gelu
 from keras_corrupt.kernels import fused_kernels, plain, use
 
+fused = fused_kernels()
+
 pytestmark = pytest.mark.tensorflow_only
 
 BATCH, LENGTH, HIDDEN, HEADS = 3, 7, 16, 4

@@ -10,6 +10,7 @@ from keras_corrupt.models.replaced_token_detection.generator_discriminator impor
     ReplacedTokenDetection,
 )
 from keras_corrupt.models.teams import cost, objective
+from keras_corrupt.models.teams.fine_tuning import search_space, settings
 from keras_corrupt.models.teams.heads import EMBEDDING_PARTS, MultiTaskDiscriminator
 from keras_corrupt.models.teams.presets import PRESETS
 
@@ -65,6 +66,8 @@ class Teams(ReplacedTokenDetection):
         **ReplacedTokenDetection.metric_names,
         "mws_accuracy": "multi-word selection accuracy",
     }
+    fine_tuning = staticmethod(settings)
+    fine_tuning_search = staticmethod(search_space)
 
     def __init__(
         self,

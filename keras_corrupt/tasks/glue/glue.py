@@ -7,7 +7,7 @@ Labels are those that GLUE's files of predictions have.
 from pathlib import Path
 from typing import NamedTuple
 
-from keras_corrupt.tasks.published_scores import published_scores
+from keras_corrupt.tasks.glue.published_scores import published_scores
 from keras_corrupt.tasks.tables import (
     Columns,
     make_split,
