@@ -13,7 +13,7 @@ encoder of this size then finds seven of ten moved words where chance finds half
 import keras
 import numpy as np
 from keras import ops
-from keras_corrupt.models.fine_tuning import FineTuning
+from keras_corrupt.models.fine_tuning import FineTuningSettings
 
 from keras_corrupt.corruption import gather_tokens, replace_tokens
 from keras_corrupt.encoders import TransformerEncoder
@@ -140,7 +140,9 @@ class MovedWords(Pretrainer):
 
     @classmethod
     def fine_tuning(cls, size, task):
-        return FineTuning(learning_rate=5e-4 if size == "tiny" else 1e-4, epochs=4)
+        return FineTuningSettings(
+            learning_rate=5e-4 if size == "tiny" else 1e-4, epochs=4
+        )
 
     def get_config(self):
         encoder = {"encoder": self.encoder.get_config(), "distance": self.distance}

@@ -317,14 +317,14 @@ def test_imports_are_found_wherever_they_stand():
     source = """
 import keras, keras_corrupt.data.records as records
 from keras_corrupt import models
-from keras_corrupt.evaluation import flops
+from keras_corrupt.evaluation import thesis_tables
 from keras_corrupt.models import Electra
 def f():
     import keras_corrupt
     from keras_corrupt.tasks.glue import TASKS
 """
     assert imports_of(source) == {
-        *("data.records", "models", "evaluation.flops", "", "tasks.glue")
+        *("data.records", "models", "evaluation.thesis_tables", "", "tasks.glue")
     }
 
 

@@ -149,7 +149,8 @@ class Checkpoints:
                 unreadable.append(f"{path}: {e}")
                 continue
             if "format" not in description:
-                arrays = numbered_variables.named(arrays, model)
+                names = {id(v): name for name, v in all_variables(model).items()}
+                arrays = numbered_variables.rename(arrays, model, names)
             expected = all_variables(model)
             if description.get("phase", phase) != phase:
                 expected = _of_model(model)
