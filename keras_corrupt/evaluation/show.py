@@ -23,14 +23,11 @@ def corrupted_examples(model, inputs):
     """
     outputs = {name: np.array(x) for name, x in model(inputs, training=False).items()}
     describe = _detections if "rtd_logits" in outputs else _predictions
-    token = model.tokenizer.vocabulary.__getitem__
-    texts = []
+    tokenizer, texts = model.tokenizer, []
     for row, ids in enumerate(inputs["token_ids"]):
         length = inputs["padding_mask"][row].sum()
-        words = [token(i) for i in ids[:length]]
-        for position, text in describe(token, ids[:length], outputs, row):
-            words[position] = text
-        texts.append(_join(words))
+        descriptions = describe(tokenizer.readable, ids[:length], outputs, row)
+        texts.append(tokenizer.decode(ids[:length], dict(descriptions)))
     return texts
 
 
@@ -38,7 +35,7 @@ def masked_examples(tokenizer, inputs, mask_rate=0.15, seed=0):
     """Shows examples as a generator would see them.
 
     Args:
-        tokenizer: The `WordPieceTokenizer` they were made with.
+        tokenizer: The `Tokenizer` they were made with.
         inputs: A model's inputs, NumPy arrays `[batch, length]`.
         mask_rate: Fraction of the tokens to mask.
         seed: Seed of the choice.
@@ -47,7 +44,7 @@ def masked_examples(tokenizer, inputs, mask_rate=0.15, seed=0):
         A list of strings, one for each example.
     """
     seed = keras.random.SeedGenerator(seed)
-    unmaskable = (tokenizer.pad_id, tokenizer.cls_id, tokenizer.sep_id)
+    unmaskable = (tokenizer.padding_id, tokenizer.classify_id, tokenizer.separate_id)
     masking = choose_positions(inputs, mask_rate, unmaskable, seed)
     masked_ids = mask_tokens(
         inputs["token_ids"],
@@ -60,15 +57,9 @@ def masked_examples(tokenizer, inputs, mask_rate=0.15, seed=0):
     )
     lengths = inputs["padding_mask"].sum(axis=1)
     return [
-        _join(tokenizer.tokens(ids[:length]))
+        tokenizer.decode(ids[:length])
         for ids, length in zip(np.array(masked_ids), lengths, strict=True)
     ]
-
-
-def _join(words):
-    # A plain piece joins the one before it; a described one keeps its "##".
-    spaced = (w[2:] if w.startswith("##") else f" {w}" for w in words)
-    return "".join(spaced)[1:]
 
 
 def _detections(token, ids, outputs, row):

@@ -1,7 +1,7 @@
 """The files of a saved preset.
 
     config.json                       format, class and constructor arguments
-    tokenizer.json, vocab.txt         when the model has a tokenizer
+    tokenizer.json and others         when the model has a tokenizer
     <network>/model.weights.h5        one folder for each network
 
 Nothing in it is executed or unpickled: JSON, text, and HDF5 arrays only.
@@ -14,7 +14,7 @@ from pathlib import Path
 
 import h5py
 
-from keras_corrupt.tokenizers.wordpiece import WordPieceTokenizer
+from keras_corrupt import tokenizers
 
 FORMAT = "keras_corrupt/1"
 
@@ -72,7 +72,7 @@ def read(directory, cls):
         )
     tokenizer = None
     if (directory / "tokenizer.json").exists():
-        tokenizer = WordPieceTokenizer.load(directory)
+        tokenizer = tokenizers.load(directory)
     return content["config"], tokenizer
 
 

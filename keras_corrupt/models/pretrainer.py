@@ -38,7 +38,7 @@ class Pretrainer(FusedTraining, keras.Model):
         unmaskable_ids: Ids never corrupted: `[PAD]`, `[CLS]`, `[SEP]`. The default
             ids are those of BERT's English vocabulary.
         seed: Seed of masking and sampling.
-        tokenizer: A `WordPieceTokenizer`; its ids then take the place of the three
+        tokenizer: A `Tokenizer`; its ids then take the place of the three
             arguments above. Needed for raw strings, not for training on ids.
     """
 
@@ -76,7 +76,11 @@ class Pretrainer(FusedTraining, keras.Model):
                     "with a `vocabulary_size` at least as large."
                 )
             mask_id = tokenizer.mask_id
-            unmaskable_ids = (tokenizer.pad_id, tokenizer.cls_id, tokenizer.sep_id)
+            unmaskable_ids = (
+                tokenizer.padding_id,
+                tokenizer.classify_id,
+                tokenizer.separate_id,
+            )
         if not all(0 <= i < vocabulary_size for i in (mask_id, *unmaskable_ids)):
             raise ValueError(
                 f"`mask_id` {mask_id} and `unmaskable_ids` {tuple(unmaskable_ids)} "

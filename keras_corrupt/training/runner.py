@@ -13,13 +13,13 @@ import numpy as np
 import tyro
 
 import keras_corrupt
+from keras_corrupt import tokenizers
 from keras_corrupt.data import load_dataset_info, make_dataset, prepare_dataset
 from keras_corrupt.devices import distribution
 from keras_corrupt.devices.accelerators import accelerators
 from keras_corrupt.evaluation.baselines import unigram_baseline
 from keras_corrupt.evaluation.show import corrupted_examples
 from keras_corrupt.models import preset_directory
-from keras_corrupt.tokenizers.wordpiece import WordPieceTokenizer
 from keras_corrupt.training import report
 from keras_corrupt.training.callbacks import (
     Intervals,
@@ -202,7 +202,9 @@ def claimed(output, config):
     with locked(output):
         asked = {**config.as_dict(), "backend": keras.backend.backend()}
         if path.exists():
-            check_same_run(output, json.loads(path.read_text()), asked)
+            # Runs begun when there was one kind of vocabulary do not name it.
+            was = {"tokenizer": type(config).tokenizer, **json.loads(path.read_text())}
+            check_same_run(output, was, asked)
         else:
             path.with_suffix(".tmp").write_text(json.dumps(asked, indent=2) + "\n")
             path.with_suffix(".tmp").replace(path)
@@ -255,7 +257,7 @@ def build(config, cls, output, devices):
     """Returns the model and the `DatasetInfo` of its examples."""
     # One process that lacks the data must not leave the others waiting for it.
     info = devices.together(lambda: prepare(config, cls, output))
-    saved = WordPieceTokenizer.load(info.directory)
+    saved = tokenizers.load(info.directory)
     options = {"seed": config.seed, "dtype": config.dtype, **config.objective}
     if config.init_from:
         model = cls.from_preset(config.init_from, **options)
@@ -269,7 +271,7 @@ def build(config, cls, output, devices):
 
 def prepare(config, cls, output):
     """Checks `--init_from`; finds or makes the examples: returns a `DatasetInfo`."""
-    tokenizer, vocabulary = None, config.vocabulary
+    tokenizer, kind, vocabulary = None, config.tokenizer, config.vocabulary
     flags = {
         "lowercase": config.lowercase,
         "strip_accents": config.strip_accents,
@@ -278,7 +280,8 @@ def prepare(config, cls, output):
     if config.init_from:
         start, tokenizer = preset_directory.read(config.init_from, cls)
         if tokenizer is not None:
-            vocabulary, flags = Path(config.init_from) / "vocab.txt", tokenizer.flags
+            kind, flags = tokenizer.kind, tokenizer.flags
+            vocabulary = Path(config.init_from) / "tokenizer.json"
         positions = start[cls.main_network]["max_length"]
         if config.sequence_length > positions:
             raise ValueError(
@@ -292,6 +295,7 @@ def prepare(config, cls, output):
             config.corpus,
             output / "data",
             vocabulary=vocabulary,
+            tokenizer=kind,
             vocabulary_size=config.vocabulary_size,
             max_length=config.sequence_length,
             validation_fraction=config.validation_fraction,
@@ -300,7 +304,7 @@ def prepare(config, cls, output):
             on_bad_bytes=config.on_bad_bytes,
             **flags,
         )
-    saved = WordPieceTokenizer.load(info.directory)
+    saved = tokenizers.load(info.directory)
     if tokenizer is not None and tokenizer.fingerprint != saved.fingerprint:
         raise ValueError(
             f"--data {config.data} was made with another vocabulary than --init_from "

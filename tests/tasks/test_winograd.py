@@ -10,7 +10,7 @@ from keras_corrupt.tasks.winograd import (
     other_candidates,
     window,
 )
-from keras_corrupt.tokenizers.wordpiece import SPECIAL_TOKENS, WordPieceTokenizer
+from keras_corrupt.tokenizers import SPECIAL_TOKENS, WordPieceTokenizer
 from tests.conftest import SIZES
 
 CUP = "The cup fell on the plate because it was light."
