@@ -62,6 +62,7 @@ setup(
             "pytest>=8.0",
             "pytest-xdist>=3.6",
             "ruff>=0.9",
+            "sentencepiece>=0.2",
         ],
     },
 )

@@ -23,7 +23,7 @@ from keras_corrupt.corruption import choose_positions, replace_tokens, sample_to
 from keras_corrupt.data import load_dataset_info, make_dataset
 from keras_corrupt.models import Electra, Teams
 from keras_corrupt.models.cost import training_flops
-from keras_corrupt.tokenizers.wordpiece import WordPieceTokenizer
+from keras_corrupt.tokenizers import load
 from keras_corrupt.training import PretrainConfig, pretrain
 from keras_corrupt.training.callbacks import read_metrics
 
@@ -57,7 +57,7 @@ class Settings:
 def run(name, settings):
     """Trains one system; returns the model, and FLOPs of a step."""
     cls = SYSTEMS[name]
-    vocabulary_size = WordPieceTokenizer.load(settings.data).vocabulary_size
+    vocabulary_size = load(settings.data).vocabulary_size
     model = cls.from_preset("tiny", discriminator={"vocabulary_size": vocabulary_size})
     forward = model.forward_flops(settings.sequence_length)
     step_flops = training_flops(forward, settings.batch_size, 1)

@@ -53,7 +53,7 @@ def measure(settings, name):
             features,
             settings.batch_size,
             settings.max_length,
-            model.tokenizer.pad_id,
+            model.tokenizer.padding_id,
             seed=0,
             padded_lengths=lengths,
         )

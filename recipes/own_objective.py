@@ -114,14 +114,14 @@ class MovedWords(Pretrainer):
 
     def describe_examples(self, inputs):
         outputs = {k: np.array(v) for k, v in self(inputs, training=False).items()}
-        p, token = 1 / (1 + np.exp(-outputs["logits"])), self.tokenizer.vocabulary
+        p, token = 1 / (1 + np.exp(-outputs["logits"])), self.tokenizer.readable
 
         def describe(row, ids):
             for i, now in enumerate(outputs["ids"][row][: len(ids)]):
                 if now != ids[i]:
-                    yield i, f"[{token[now]} ({token[ids[i]]}) {p[row, i]:.2f}]"
+                    yield i, f"[{token(now)} ({token(ids[i])}) {p[row, i]:.2f}]"
                 elif p[row, i] > 0.5:
-                    yield i, f"<{token[now]} {p[row, i]:.2f}>"
+                    yield i, f"<{token(now)} {p[row, i]:.2f}>"
 
         return render(self.tokenizer, inputs, describe)
 

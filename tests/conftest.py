@@ -12,7 +12,7 @@ import keras
 import numpy as np
 import pytest
 
-from keras_corrupt.tokenizers.wordpiece import WordPieceTokenizer
+from keras_corrupt.tokenizers import WordPieceTokenizer
 
 # What records the fixtures needs other libraries than the tests do.
 collect_ignore = ["fixtures"]

@@ -10,7 +10,7 @@ import nbformat
 import pytest
 from nbclient import NotebookClient
 
-from keras_corrupt.tokenizers import WordPieceTokenizer
+from keras_corrupt.tokenizers import load
 from keras_corrupt.training.callbacks import read_metrics
 
 ROOT = Path(__file__).parents[1]
@@ -162,7 +162,7 @@ def test_pretrain_your_language(tmp_path):
     run = tmp_path / "runs" / "my_language_tiny"
     assert_loss_fell(run)
     # The notebook's own settings keep accents and case.
-    tokenizer = WordPieceTokenizer.load(tmp_path / "examples")
+    tokenizer = load(tmp_path / "examples")
     tokens = tokenizer.tokens(tokenizer.encode("Vögel dürfen schön schonen"))
     assert tokens == ["Vögel", "dürfen", "schön", "schonen"]
     assert str(tokens[:3]) in printed["tokens"]

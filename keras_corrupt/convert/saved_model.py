@@ -110,7 +110,7 @@ def tagger_signatures(model, tokenize):
         words = tf.strings.split(sentence, sep=" ")  # ragged [batch, words]
         pieces = tokenize(words.values)[:, :room]  # ragged [all words, pieces]
         lost = tf.cast(pieces.row_lengths() == 0, tf.int64)
-        unknown = tf.fill([tf.reduce_sum(lost)], model.tokenizer.unk_id)
+        unknown = tf.fill([tf.reduce_sum(lost)], model.tokenizer.unknown_id)
         unknown = tf.RaggedTensor.from_row_lengths(unknown, lost)
         pieces = tf.concat([pieces, unknown], axis=1)
 

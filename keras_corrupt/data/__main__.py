@@ -8,13 +8,14 @@ import tyro
 from keras_corrupt.data.corpus import CorpusError
 from keras_corrupt.data.info import DatasetError, DatasetInfo, load_dataset_info
 from keras_corrupt.data.prepare import prepare_dataset
-from keras_corrupt.tokenizers.wordpiece import WordPieceTokenizer
+from keras_corrupt.tokenizers import load
 
 
 def prepare(
     corpus: tuple[str, ...],
     output: str,
     vocabulary: str | None = None,
+    tokenizer: Literal["wordpiece", "byte_bpe", "unigram"] = "wordpiece",
     vocabulary_size: int = 30522,
     lowercase: bool = True,
     strip_accents: bool = True,
@@ -33,11 +34,13 @@ def prepare(
         corpus: Files (.txt, .jsonl, each also .gz, .xz, .zst), globs, directories,
             tfds:NAME[:SPLIT], or python-docs.
         output: The directory to make.
-        vocabulary: A WordPiece vocab.txt; without it one is trained.
+        vocabulary: A vocab.txt, tokenizer.json or SentencePiece .model; without it one
+            is trained.
+        tokenizer: Kind of the vocabulary.
         vocabulary_size: Tokens of the vocabulary to train.
         lowercase: Lower-case text.
         strip_accents: Remove accents.
-        language_neutral: Treat every script alike (NFKC, no CJK rule).
+        language_neutral: Treat every script alike (NFKC, no CJK rule; WordPiece only).
         max_length: Tokens of the longest example.
         validation_fraction: Share of the documents to hold out.
         shard_bytes: Size of a training shard.
@@ -50,6 +53,7 @@ def prepare(
         corpus,
         output,
         vocabulary=vocabulary,
+        tokenizer=tokenizer,
         vocabulary_size=vocabulary_size,
         lowercase=lowercase,
         strip_accents=strip_accents,
@@ -88,7 +92,7 @@ def show(
 
     info = load_dataset_info(directory)
     info.check_shards()
-    tokenizer = WordPieceTokenizer.load(directory)
+    tokenizer = load(directory)
     model = load_preset(preset) if preset else None
     print(_summary(info))
     paths = [str(info.directory / shard.file) for shard in info.split(split).shards]

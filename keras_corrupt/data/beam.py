@@ -35,7 +35,7 @@ from keras_corrupt.data.plan import (
     finish_directory,
     new_directory,
 )
-from keras_corrupt.tokenizers.wordpiece import WordPieceTokenizer
+from keras_corrupt.tokenizers import KINDS, load
 
 try:
     import apache_beam as beam
@@ -144,7 +144,7 @@ class _Encode(beam.DoFn):
         self._num_shards = num_shards
 
     def setup(self):
-        self._tokenizer = WordPieceTokenizer.load(self._directory)
+        self._tokenizer = load(self._directory)
 
     def process(self, chunk: Chunk) -> Iterator:
         encoded = encode_chunk(
@@ -175,7 +175,7 @@ class _SumTotals(beam.CombineFn):
         self._directory = directory
 
     def create_accumulator(self) -> Totals:
-        return Totals(WordPieceTokenizer.load(self._directory).vocabulary_size)
+        return Totals(load(self._directory).vocabulary_size)
 
     def add_input(self, accumulator: Totals, element: Totals) -> Totals:
         accumulator.merge(element)
@@ -216,7 +216,7 @@ def _finish(
         directory,
         settings=settings,
         corpus=corpus,
-        tokenizer=WordPieceTokenizer.load(directory),
+        tokenizer=load(directory),
         totals=totals,
         shards=by_split,
         skipped_lines=skipped_lines,
@@ -240,7 +240,16 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--corpus", nargs="+", required=True, help="see open_corpus")
     parser.add_argument("--output", required=True, help="directory to make")
     parser.add_argument("--num-shards", type=int, default=16, help="training files")
-    parser.add_argument("--vocabulary", help="a vocab.txt; without it one is trained")
+    parser.add_argument(
+        "--vocabulary",
+        help="a vocab.txt, tokenizer.json or .model; without it one is trained",
+    )
+    parser.add_argument(
+        "--tokenizer",
+        choices=list(KINDS),
+        default=defaults.tokenizer,
+        help="kind of the vocabulary",
+    )
     for name in ("vocabulary_size", "max_length", "seed"):
         flag, default = "--" + name.replace("_", "-"), getattr(defaults, name)
         parser.add_argument(flag, type=int, default=default, help="as prepare_dataset")

@@ -15,7 +15,7 @@ import numpy as np
 from keras_corrupt.data.corpus import Source
 from keras_corrupt.data.examples import build_examples
 from keras_corrupt.data.records import serialize
-from keras_corrupt.tokenizers.wordpiece import WordPieceTokenizer
+from keras_corrupt.tokenizers import Tokenizer
 
 CHUNK_BYTES = 1_000_000
 
@@ -154,7 +154,7 @@ def read_chunks(
 
 def encode_chunk(
     chunk: Chunk,
-    tokenizer: WordPieceTokenizer,
+    tokenizer: Tokenizer,
     *,
     max_length: int,
     validation_fraction: float,
@@ -191,8 +191,8 @@ def encode_chunk(
             build_examples(
                 sentences,
                 max_length=max_length,
-                cls_id=tokenizer.cls_id,
-                sep_id=tokenizer.sep_id,
+                classify_id=tokenizer.classify_id,
+                separate_id=tokenizer.separate_id,
                 rng=rng,
             ),
         )

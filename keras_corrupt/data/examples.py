@@ -25,8 +25,8 @@ def build_examples(
     sentences: Iterable[Sequence[int]],
     *,
     max_length: int,
-    cls_id: int,
-    sep_id: int,
+    classify_id: int,
+    separate_id: int,
     rng: random.Random,
 ) -> Iterator[Example]:
     """Packs one document's sentences into examples of one or two segments.
@@ -44,8 +44,8 @@ def build_examples(
     Args:
         sentences: The token ids of each sentence (or line), without special tokens.
         max_length: Tokens of the longest example, special tokens included.
-        cls_id: The id of `[CLS]`.
-        sep_id: The id of `[SEP]`.
+        classify_id: The id of `[CLS]`.
+        separate_id: The id of `[SEP]`.
         rng: Source of all random choices.
 
     Yields:
@@ -60,7 +60,8 @@ def build_examples(
 
     Example:
     >>> builder = build_examples(
-    ...     [[7, 8], [9]], max_length=8, cls_id=2, sep_id=3, rng=random.Random(0))
+    ...     [[7, 8], [9]], max_length=8, classify_id=2, separate_id=3,
+    ...     rng=random.Random(0))
     >>> next(builder)
     Example(token_ids=[2, 7, 8, 3, 9, 3], segment_ids=[0, 0, 0, 0, 1, 1])
     """
@@ -75,12 +76,12 @@ def build_examples(
         length += len(sentence)
         while length >= target:
             first, second, gathered = _take_segments(gathered, target, max_length, rng)
-            yield _join(first, second, cls_id, sep_id)
+            yield _join(first, second, classify_id, separate_id)
             length -= len(first) + len(second)
             target = _target_length(max_length, rng)
     while gathered:
         first, second, gathered = _take_segments(gathered, target, max_length, rng)
-        yield _join(first, second, cls_id, sep_id)
+        yield _join(first, second, classify_id, separate_id)
 
 
 def _target_length(max_length: int, rng: random.Random) -> int:
@@ -123,10 +124,12 @@ def _take(
     return taken, []
 
 
-def _join(first: list[int], second: list[int], cls_id: int, sep_id: int) -> Example:
-    token_ids = [cls_id, *first, sep_id]
+def _join(
+    first: list[int], second: list[int], classify_id: int, separate_id: int
+) -> Example:
+    token_ids = [classify_id, *first, separate_id]
     segment_ids = [0] * len(token_ids)
     if second:
-        token_ids += [*second, sep_id]
+        token_ids += [*second, separate_id]
         segment_ids += [1] * (len(second) + 1)
     return Example(token_ids, segment_ids)

@@ -61,7 +61,7 @@ class DatasetInfo:
         corpus: Name, size and modification time of each source.
         max_length: Tokens of the longest example allowed.
         vocabulary_size: Tokens of the vocabulary; every token id is below.
-        tokenizer_fingerprint: `WordPieceTokenizer.fingerprint` of the tokenizer.
+        tokenizer_fingerprint: `Tokenizer.fingerprint` of the tokenizer.
         skipped_lines: Lines left out because they were not UTF-8.
         train: The training split.
         validation: The held-out documents.

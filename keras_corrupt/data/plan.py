@@ -27,7 +27,11 @@ from keras_corrupt.data.info import (
     load_dataset_info,
     save_dataset_info,
 )
-from keras_corrupt.tokenizers.wordpiece import WordPieceTokenizer
+from keras_corrupt.tokenizers import KINDS, Tokenizer, from_file
+
+_FLAGS = ("lowercase", "strip_accents", "language_neutral")
+# What was always so for directories that do not record it.
+_FORMER_SETTINGS = {"tokenizer": "wordpiece"}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -37,6 +41,7 @@ class Plan:
     Attributes:
         corpus: See `prepare_dataset`, as all others.
         vocabulary: Path of a vocabulary, or None to train one.
+        tokenizer: Kind of the vocabulary, a key of `KINDS`.
         vocabulary_size: Tokens of a trained vocabulary.
         lowercase: Normalisation flag.
         strip_accents: Normalisation flag.
@@ -49,6 +54,7 @@ class Plan:
 
     corpus: str | Sequence[str]
     vocabulary: str | os.PathLike | None = None
+    tokenizer: str = "wordpiece"
     vocabulary_size: int = 30522
     lowercase: bool = True
     strip_accents: bool = True
@@ -68,18 +74,34 @@ class Plan:
                 f"validation_fraction={self.validation_fraction}: pass a share "
                 "between 0 and 1, such as 0.005."
             )
+        if self.tokenizer not in KINDS:
+            raise ValueError(
+                f"tokenizer={self.tokenizer!r}: pass one of {', '.join(KINDS)}."
+            )
+        for name in _FLAGS:
+            if name not in self._flags and getattr(self, name):
+                raise ValueError(
+                    f"{name}=True is no flag of tokenizer={self.tokenizer!r}, which "
+                    f"has {', '.join(self._flags)}. Leave it out."
+                )
 
     def sources(self) -> list[Source]:
         """Opens the corpus."""
         return open_corpus(self.corpus, self.on_bad_bytes)
 
-    def given_tokenizer(self) -> WordPieceTokenizer | None:
+    def given_tokenizer(self) -> Tokenizer | None:
         """Loads the vocabulary that the user gave, if one was given."""
         if self.vocabulary is None:
             return None
-        return WordPieceTokenizer.from_vocabulary_file(self.vocabulary, **self._flags)
+        given = from_file(self.vocabulary, **self._flags)
+        if given.kind != self.tokenizer:
+            raise ValueError(
+                f"vocabulary={str(self.vocabulary)!r} is one of tokenizer="
+                f"{given.kind!r}, not {self.tokenizer!r}. Pass that."
+            )
+        return given
 
-    def train_tokenizer(self, sources: Sequence[Source]) -> WordPieceTokenizer:
+    def train_tokenizer(self, sources: Sequence[Source]) -> Tokenizer:
         """Trains a vocabulary on the corpus.
 
         Args:
@@ -89,9 +111,10 @@ class Plan:
             The tokenizer.
         """
         lines = (line for source in sources for _, line in source.lines())
-        return WordPieceTokenizer.train(lines, self.vocabulary_size, **self._flags)
+        kind = KINDS[self.tokenizer]
+        return kind.train(lines, self.vocabulary_size, **self._flags)
 
-    def settings(self, tokenizer: WordPieceTokenizer | None) -> dict:
+    def settings(self, tokenizer: Tokenizer | None) -> dict:
         """Lists what the result depends on, besides the corpus.
 
         Args:
@@ -102,8 +125,9 @@ class Plan:
         """
         return {
             "vocabulary": tokenizer and tokenizer.fingerprint,
+            "tokenizer": self.tokenizer,
             "vocabulary_size": None if tokenizer else self.vocabulary_size,
-            **self._flags,
+            **{name: getattr(self, name) for name in _FLAGS},
             "max_length": self.max_length,
             "validation_fraction": self.validation_fraction,
             "seed": self.seed,
@@ -112,11 +136,8 @@ class Plan:
 
     @property
     def _flags(self) -> dict[str, bool]:
-        return {
-            "lowercase": self.lowercase,
-            "strip_accents": self.strip_accents,
-            "language_neutral": self.language_neutral,
-        }
+        names = KINDS[self.tokenizer].flag_names
+        return {name: getattr(self, name) for name in names}
 
 
 def find_prepared(
@@ -143,10 +164,11 @@ def find_prepared(
             "another directory; this one is left alone."
         )
     info = load_dataset_info(output)
+    had = {**_FORMER_SETTINGS, **info.settings}
     differences = [
-        f"{name}: was {info.settings.get(name)!r}, asked {settings.get(name)!r}"
-        for name in sorted({*info.settings, *settings})
-        if info.settings.get(name) != settings.get(name)
+        f"{name}: was {had.get(name)!r}, asked {settings.get(name)!r}"
+        for name in sorted({*had, *settings})
+        if had.get(name) != settings.get(name)
     ]
     was = {source["name"]: source for source in info.corpus}
     asked = {source["name"]: source for source in corpus}
@@ -276,7 +298,7 @@ def finish_directory(
     *,
     settings: dict,
     corpus: list[dict],
-    tokenizer: WordPieceTokenizer,
+    tokenizer: Tokenizer,
     totals: Totals,
     shards: dict[str, list[Shard]],
     skipped_lines: int,

@@ -26,7 +26,7 @@ from keras_corrupt.data.plan import (
     finish_directory,
     new_directory,
 )
-from keras_corrupt.tokenizers.wordpiece import WordPieceTokenizer
+from keras_corrupt.tokenizers import Tokenizer, load
 
 # Below this much stored text, starting processes costs more than it saves.
 _ONE_PROCESS_BYTES = 4_000_000
@@ -37,6 +37,7 @@ def prepare_dataset(
     output: str | os.PathLike,
     *,
     vocabulary: str | os.PathLike | None = None,
+    tokenizer: str = "wordpiece",
     vocabulary_size: int = 30522,
     lowercase: bool = True,
     strip_accents: bool = True,
@@ -51,11 +52,11 @@ def prepare_dataset(
 ) -> DatasetInfo:
     """Builds a directory of training examples from a corpus, once.
 
-    The directory gets `vocab.txt` and `tokenizer.json`, TFRecord files
-    `train-00000.tfrecord` and so on, `validation.tfrecord` with held-out documents,
-    `unigrams.npy` with the token counts of the training text, and `dataset.json`. It
-    appears when it is complete. Called again with the same arguments the function
-    returns at once. The result does not depend on the number of workers.
+    The directory gets the tokenizer's files, TFRecord files `train-00000.tfrecord` and
+    so on, `validation.tfrecord` with held-out documents, `unigrams.npy` with the token
+    counts of the training text, and `dataset.json`. It appears when it is complete.
+    Called again with the same arguments the function returns at once. The result does
+    not depend on the number of workers.
 
     A script that calls this with several workers needs the usual
     `if __name__ == "__main__":` around its code. Each worker imports the script, so
@@ -65,12 +66,14 @@ def prepare_dataset(
     Args:
         corpus: What to read; see `open_corpus`.
         output: The directory; missing, empty, or made by an earlier call.
-        vocabulary: Path of a WordPiece `vocab.txt`. Without it one is trained.
+        vocabulary: Path of a vocabulary: a WordPiece `vocab.txt`, a `tokenizer.json`
+            or a SentencePiece `.model`; see `from_file`. Without it one is trained.
+        tokenizer: Kind of the vocabulary: `"wordpiece"`, `"byte_bpe"` or `"unigram"`.
         vocabulary_size: Tokens of the vocabulary to train.
         lowercase: Whether to lower-case text.
         strip_accents: Whether to remove accents.
-        language_neutral: Whether to treat every script alike; see
-            `WordPieceTokenizer`.
+        language_neutral: Whether word pieces are to treat every script alike; see
+            `WordPieceTokenizer`. The other kinds do.
         max_length: Tokens of the longest example, special tokens included.
         validation_fraction: Share of the documents to hold out.
         shard_bytes: Size of a training shard, passed by one record at most.
@@ -91,6 +94,7 @@ def prepare_dataset(
     plan = Plan(
         corpus=corpus,
         vocabulary=vocabulary,
+        tokenizer=tokenizer,
         vocabulary_size=vocabulary_size,
         lowercase=lowercase,
         strip_accents=strip_accents,
@@ -106,18 +110,18 @@ def prepare_dataset(
         )
     output = Path(output)
     sources = plan.sources()
-    tokenizer = plan.given_tokenizer()
-    settings = plan.settings(tokenizer) | {"shard_bytes": shard_bytes}
+    given = plan.given_tokenizer()
+    settings = plan.settings(given) | {"shard_bytes": shard_bytes}
     identities = [source.identity() for source in sources]
     if prepared := find_prepared(output, settings, identities):
         return prepared
     with new_directory(output) as partial:
         report = _Progress(progress)
-        if tokenizer is None:
+        if given is None:
             report.say(f"training a vocabulary of {vocabulary_size} tokens")
-            tokenizer = plan.train_tokenizer(sources)
-        tokenizer.save(partial)
-        totals = Totals(tokenizer.vocabulary_size)
+        used = given or plan.train_tokenizer(sources)
+        used.save(partial)
+        totals = Totals(used.vocabulary_size)
         shards = _Shards(partial, shard_bytes)
         options = {
             "max_length": max_length,
@@ -134,7 +138,7 @@ def prepare_dataset(
             partial,
             settings=settings,
             corpus=identities,
-            tokenizer=tokenizer,
+            tokenizer=used,
             totals=totals,
             shards=shards.close(),
             skipped_lines=sum(source.skipped_lines for source in sources),
@@ -227,7 +231,7 @@ def _encode(
 ) -> Iterator[EncodedChunk]:
     """Encodes chunks in processes, in order; few are in memory at a time."""
     if workers == 1:
-        tokenizer = WordPieceTokenizer.load(directory)
+        tokenizer = load(directory)
         for chunk in chunks:
             yield encode_chunk(chunk, tokenizer, **options)
         return
@@ -255,14 +259,14 @@ def _encode(
         pool.shutdown(cancel_futures=True)
 
 
-_worker: tuple[WordPieceTokenizer, dict]
+_worker: tuple[Tokenizer, dict]
 
 
 def _start_worker(directory: Path, options: dict) -> None:
     global _worker
     # The processes are the parallelism; threads in each would compete.
     os.environ["TOKENIZERS_PARALLELISM"] = "false"
-    _worker = WordPieceTokenizer.load(directory), options
+    _worker = load(directory), options
     threading.Thread(target=_end_with_parent, daemon=True).start()
 
 

@@ -10,7 +10,7 @@ def masked_examples(tokenizer, inputs, mask_rate=0.15, seed=0):
     """Shows examples as a generator would see them.
 
     Args:
-        tokenizer: The `WordPieceTokenizer` they were made with.
+        tokenizer: The `Tokenizer` they were made with.
         inputs: A model's inputs, NumPy arrays `[batch, length]`.
         mask_rate: Fraction of the tokens to mask.
         seed: Seed of the choice.
@@ -19,7 +19,7 @@ def masked_examples(tokenizer, inputs, mask_rate=0.15, seed=0):
         A list of strings, one for each example.
     """
     seed = keras.random.SeedGenerator(seed)
-    unmaskable = (tokenizer.pad_id, tokenizer.cls_id, tokenizer.sep_id)
+    unmaskable = (tokenizer.padding_id, tokenizer.classify_id, tokenizer.separate_id)
     masking = choose_positions(inputs, mask_rate, unmaskable, seed)
     masked_ids = mask_tokens(
         inputs["token_ids"],
@@ -32,12 +32,6 @@ def masked_examples(tokenizer, inputs, mask_rate=0.15, seed=0):
     )
     lengths = inputs["padding_mask"].sum(axis=1)
     return [
-        _join(tokenizer.tokens(ids[:length]))
+        tokenizer.decode(ids[:length])
         for ids, length in zip(np.array(masked_ids), lengths, strict=True)
     ]
-
-
-def _join(words):
-    # A plain piece joins the one before it; a described one keeps its "##".
-    spaced = (w[2:] if w.startswith("##") else f" {w}" for w in words)
-    return "".join(spaced)[1:]

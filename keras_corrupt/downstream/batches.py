@@ -13,7 +13,7 @@ def make_batches(
     features,
     batch_size,
     max_length,
-    pad_id=0,
+    padding_id=0,
     seed=None,
     rows=False,
     padded_lengths=LENGTHS,
@@ -28,7 +28,7 @@ def make_batches(
         features: A list of `Feature`.
         batch_size: Sequences in a batch.
         max_length: The longest a sequence may be.
-        pad_id: Token id of padding; everything else is padded with zeros.
+        padding_id: Token id of padding; everything else is padded with zeros.
         seed: For training: `features` and batches are shuffled, anew in every pass.
             `None` for neither.
         rows: Whether to add a fourth element, the batch's indices into `features`.
@@ -54,10 +54,10 @@ def make_batches(
     def batches():
         rng = None if seed is None else np.random.default_rng((seed, next(passes)))
         for indices, length in plan(lengths, batch_size, buckets, rng):
-            batch = assemble(features, indices, batch_size, length, pad_id)
+            batch = assemble(features, indices, batch_size, length, padding_id)
             yield batch if rows else batch[:3]
 
-    first = assemble(features, np.array([0]), batch_size, lengths[0], pad_id)
+    first = assemble(features, np.array([0]), batch_size, lengths[0], padding_id)
     signature = tf.nest.map_structure(_spec, first if rows else first[:3])
     count = -(-len(features) // batch_size)
     dataset = tf.data.Dataset.from_generator(batches, output_signature=signature)
@@ -96,7 +96,7 @@ def plan(lengths, batch_size, buckets, rng=None):
     return batches
 
 
-def assemble(features, indices, batch_size, length, pad_id):
+def assemble(features, indices, batch_size, length, padding_id):
     """Returns a batch's inputs, targets, weights and indices."""
     weights = (np.arange(batch_size) < len(indices)).astype("float32")
     indices = np.resize(indices, batch_size)  # repeats them to fill up
@@ -105,7 +105,7 @@ def assemble(features, indices, batch_size, length, pad_id):
     targets = _stacked([row.targets for row in rows], length)
     counts = np.array([len(row.inputs["token_ids"]) for row in rows])
     real = np.arange(length) < counts[:, None]
-    inputs["token_ids"] = np.where(real, inputs["token_ids"], np.int32(pad_id))
+    inputs["token_ids"] = np.where(real, inputs["token_ids"], np.int32(padding_id))
     inputs["padding_mask"] = real.astype("int32")
     return inputs, targets, weights, indices.astype("int32")
 

@@ -76,8 +76,8 @@ class CandidateRanker(DownstreamModel):
             before, candidate, after = window(
                 *(next(encoded) for _ in range(3)), self.max_length - 2
             )
-            token_ids = [self.tokenizer.cls_id, *before, *candidate, *after]
-            token_ids = np.array([*token_ids, self.tokenizer.sep_id], "int32")
+            token_ids = [self.tokenizer.classify_id, *before, *candidate, *after]
+            token_ids = np.array([*token_ids, self.tokenizer.separate_id], "int32")
             in_candidate = np.zeros_like(token_ids)
             in_candidate[len(before) + 1 :][: len(candidate)] = 1
             inputs = {

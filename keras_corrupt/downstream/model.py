@@ -37,7 +37,7 @@ class DownstreamModel(FusedTraining, keras.Model):
 
     Args:
         encoder: Constructor arguments of `TransformerEncoder`.
-        tokenizer: The encoder's `WordPieceTokenizer`.
+        tokenizer: The encoder's `Tokenizer`.
         max_length: The longest sequence to read, at most the encoder's own.
         dropout: Dropout rate of encoder, attention and head.
         pretrained_by: Registered name of the class that pretrained the encoder, whose
@@ -122,7 +122,7 @@ class DownstreamModel(FusedTraining, keras.Model):
     def batches(self, features, batch_size, seed=None):
         """Returns a `tf.data.Dataset` for `fit`: see `make_batches`."""
         return make_batches(
-            features, batch_size, self.max_length, self.tokenizer.pad_id, seed
+            features, batch_size, self.max_length, self.tokenizer.padding_id, seed
         )
 
     def compute_loss(
@@ -140,7 +140,7 @@ class DownstreamModel(FusedTraining, keras.Model):
         """
         results = [None] * len(features)
         for inputs, _, weights, rows in make_batches(
-            features, batch_size, self.max_length, self.tokenizer.pad_id, rows=True
+            features, batch_size, self.max_length, self.tokenizer.padding_id, rows=True
         ):
             batch = self.predict_on_batch({k: np.array(v) for k, v in inputs.items()})
             for i, row in enumerate(rows.numpy()[weights.numpy() > 0]):

@@ -11,6 +11,7 @@ from keras_corrupt.downstream.span_windows import (
     collect_spans,
     targets_of,
     token_span,
+    visible,
     window_starts,
 )
 from keras_corrupt.tasks.question_answering import Answer, Question
@@ -123,7 +124,7 @@ class SpanExtractor(DownstreamModel):
         features = []
         for i, (example, label) in enumerate(zip(examples, labels, strict=True)):
             token_ids, offsets = encoded[example.context]
-            if not len(token_ids):
+            if not visible(offsets).any():
                 raise ValueError(f"`examples[{i}]` has a context without any text.")
             span = None
             if label is not None:
@@ -132,7 +133,7 @@ class SpanExtractor(DownstreamModel):
             room = self._room - len(question)
             for first in window_starts(len(token_ids), room, self.stride):
                 part = slice(first, first + room)
-                inputs = self._inputs(question, token_ids[part])
+                inputs = self._inputs(question, token_ids[part], visible(offsets[part]))
                 targets = {}
                 if label is not None:
                     shift = len(question) + 2 - first
@@ -146,13 +147,14 @@ class SpanExtractor(DownstreamModel):
     def _room(self):
         return self.max_length - 3  # [CLS] and two [SEP]
 
-    def _inputs(self, question, context):
+    def _inputs(self, question, context, selectable_context):
         ids = self.tokenizer
         before, after = len(question) + 2, len(context) + 1
-        token_ids = [ids.cls_id, *question, ids.sep_id, *context, ids.sep_id]
+        end = [ids.separate_id]
+        token_ids = [ids.classify_id, *question, *end, *context, *end]
         segment_ids = np.repeat(np.array([0, 1], "int32"), [before, after])
-        selectable = segment_ids.copy()
-        selectable[0], selectable[-1] = 1, 0
+        selectable = np.zeros_like(segment_ids)
+        selectable[0], selectable[before:-1] = 1, selectable_context
         return {
             "token_ids": np.array(token_ids, "int32"),
             "segment_ids": segment_ids,

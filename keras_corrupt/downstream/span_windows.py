@@ -12,7 +12,7 @@ class Window(NamedTuple):
 
     Attributes:
         inputs: See `Feature`; besides, `selectable`, which is 1 at `[CLS]` and at the
-            context's tokens, and for training `start`, the gold start.
+            context's tokens but white space, and for training `start`, the gold start.
         targets: `start` and `end`, the places of the answer's first and last token,
             and `unanswerable`. Where the window lacks the answer all of it, they are
             0, 0 and 1.
@@ -45,6 +45,18 @@ def window_starts(length, room, stride):
     return range(0, max(length - room, 0) + stride, stride)
 
 
+def visible(offsets):
+    """Tells which tokens have characters; white space has none.
+
+    Args:
+        offsets: Start and end character of each token, int `[tokens, 2]`.
+
+    Returns:
+        Booleans `[tokens]`: where an answer may begin and end.
+    """
+    return offsets[:, 0] < offsets[:, 1]
+
+
 def token_span(offsets, start, end):
     """Returns the first and the last token that have some of `start` to `end`.
 
@@ -56,7 +68,8 @@ def token_span(offsets, start, end):
     Returns:
         Two indices; `None` if no token does.
     """
-    touched = np.flatnonzero((offsets[:, 1] > start) & (offsets[:, 0] < end))
+    touched = (offsets[:, 1] > start) & (offsets[:, 0] < end)
+    touched = np.flatnonzero(touched & visible(offsets))
     return (int(touched[0]), int(touched[-1])) if len(touched) else None
 
 

@@ -80,9 +80,9 @@ class TextClassifier(DownstreamModel):
         features = []
         for i, (pair, target) in enumerate(zip(pairs, targets, strict=True)):
             parts = cut([next(encoded) for _ in pair], self.max_length - 1 - len(pair))
-            token_ids, segment_ids = [self.tokenizer.cls_id], [0]
+            token_ids, segment_ids = [self.tokenizer.classify_id], [0]
             for segment, part in enumerate(parts):
-                token_ids += [*part, self.tokenizer.sep_id]
+                token_ids += [*part, self.tokenizer.separate_id]
                 segment_ids += [segment] * (len(part) + 1)
             inputs = {
                 "token_ids": np.array(token_ids, "int32"),

@@ -59,8 +59,9 @@ class TokenTagger(DownstreamModel):
                 )
         room = self.max_length - 2  # [CLS] and [SEP]
         distinct = list({word: None for words in examples for word in words})
-        encoded = self.tokenizer.encode_batch(distinct)
-        unknown = [self.tokenizer.unk_id]
+        # After a space, as within a sentence.
+        encoded = self.tokenizer.encode_batch([f" {word}" for word in distinct])
+        unknown = [self.tokenizer.unknown_id]
         pieces = {
             w: e[:room] or unknown for w, e in zip(distinct, encoded, strict=True)
         }
@@ -97,7 +98,11 @@ class TokenTagger(DownstreamModel):
 
     def feature(self, words, tags, example):
         """Returns the `Feature` of words in pieces; tags stand at first pieces."""
-        token_ids = [self.tokenizer.cls_id, *sum(words, []), self.tokenizer.sep_id]
+        token_ids = [
+            self.tokenizer.classify_id,
+            *sum(words, []),
+            self.tokenizer.separate_id,
+        ]
         starts = np.cumsum([1] + [len(pieces) for pieces in words])[:-1]
 
         def at_starts(values):

@@ -1,7 +1,7 @@
 """The files of a saved preset.
 
     config.json                       format, class and constructor arguments
-    tokenizer.json, vocab.txt, ...    when the model has a tokenizer
+    tokenizer.json and others         when the model has a tokenizer
     <network>/model.safetensors       one folder for each network
 
 Nothing in it is executed or unpickled: JSON, text, and plain arrays only. Presets that
@@ -18,10 +18,10 @@ import numpy as np
 import safetensors
 from safetensors.numpy import save_file
 
+from keras_corrupt import tokenizers
 from keras_corrupt.models import hdf5_weights
 from keras_corrupt.models.named_variables import named_variables
 from keras_corrupt.models.registry import registered_name
-from keras_corrupt.tokenizers import WordPieceTokenizer
 
 FORMAT = "keras_corrupt/2"
 #: Formats that can be read, with the file of a network's weights.
@@ -81,7 +81,7 @@ def read(directory, cls):
         )
     tokenizer = None
     if (directory / "tokenizer.json").exists():
-        tokenizer = WordPieceTokenizer.load(directory)
+        tokenizer = tokenizers.load(directory)
     return content["config"], tokenizer
 
 

@@ -57,7 +57,7 @@ class Pretrainer(FusedTraining, keras.Model):
         unmaskable_ids: Ids never corrupted. The default ids are those of BERT's English
             vocabulary.
         seed: Seed of masking and sampling.
-        tokenizer: A tokenizer; its ids then take the place of `mask_id` and
+        tokenizer: A `Tokenizer`; its ids then take the place of `mask_id` and
             `unmaskable_ids`. Needed for raw strings, not for training on ids.
     """
 
@@ -112,13 +112,7 @@ class Pretrainer(FusedTraining, keras.Model):
                 )
             mask_id = tokenizer.mask_id
             unmaskable_ids = tuple(
-                getattr(
-                    tokenizer,
-                    {"padding": "pad_id", "classify": "cls_id", "separate": "sep_id"}[
-                        role
-                    ],
-                )
-                for role in self.unmaskable_roles
+                tokenizer.role_ids[role] for role in self.unmaskable_roles
             )
         if not all(0 <= i < vocabulary_size for i in (mask_id, *unmaskable_ids)):
             raise ValueError(

@@ -13,17 +13,8 @@ def render(tokenizer, inputs, describe):
     Returns:
         A list of strings, one for each example, padding left out.
     """
-    texts = []
-    for row, ids in enumerate(inputs["token_ids"]):
-        ids = ids[: inputs["padding_mask"][row].sum()]
-        words = tokenizer.tokens(ids)
-        for position, text in describe(row, ids):
-            words[position] = text
-        texts.append(_join(words))
-    return texts
-
-
-def _join(words):
-    # A plain piece joins the one before it; a described one keeps its "##".
-    spaced = (w[2:] if w.startswith("##") else f" {w}" for w in words)
-    return "".join(spaced)[1:]
+    lengths = inputs["padding_mask"].sum(axis=1)
+    rows = [ids[:n] for ids, n in zip(inputs["token_ids"], lengths, strict=True)]
+    return [
+        tokenizer.decode(ids, dict(describe(row, ids))) for row, ids in enumerate(rows)
+    ]

@@ -1,5 +1,24 @@
-"""Tokenizers: text to token ids and back."""
+"""Tokenizers: text to token ids and back.
 
-from keras_corrupt.tokenizers.wordpiece import SPECIAL_TOKENS, WordPieceTokenizer
+`Tokenizer` is the protocol; `WordPieceTokenizer`, `ByteBPETokenizer` and
+`UnigramTokenizer` are the kinds of vocabularies, each with its own `train`. `load`
+reads a tokenizer that was saved, `from_file` a vocabulary from elsewhere.
+"""
 
-__all__ = ["SPECIAL_TOKENS", "WordPieceTokenizer"]
+from keras_corrupt.tokenizers.byte_bpe import ByteBPETokenizer
+from keras_corrupt.tokenizers.files import KINDS, from_file, load
+from keras_corrupt.tokenizers.roles import SPECIAL_TOKENS
+from keras_corrupt.tokenizers.tokenizer import Tokenizer
+from keras_corrupt.tokenizers.unigram import UnigramTokenizer
+from keras_corrupt.tokenizers.wordpiece import WordPieceTokenizer
+
+__all__ = [
+    "KINDS",
+    "SPECIAL_TOKENS",
+    "ByteBPETokenizer",
+    "Tokenizer",
+    "UnigramTokenizer",
+    "WordPieceTokenizer",
+    "from_file",
+    "load",
+]

@@ -6,7 +6,8 @@ import unicodedata
 import numpy as np
 import tensorflow as tf
 
-from keras_corrupt.tokenizers.wordpiece import SPECIAL_TOKENS, WordPieceTokenizer
+from keras_corrupt.tokenizers.roles import SPECIAL_TOKENS
+from keras_corrupt.tokenizers.wordpiece import WordPieceTokenizer
 
 _REMOVED, _SPACE, _ALONE, _LETTER = range(4)
 _NUM_CODES = 0x110000
@@ -27,11 +28,16 @@ class GraphTokenizer:
             normalisation composes neighbouring characters.
 
     Raises:
-        ValueError: The tokenizer is language-neutral.
+        ValueError: The tokenizer is of another kind, or language-neutral.
         ImportError: TensorFlow Text is not installed.
     """
 
     def __init__(self, tokenizer):
+        if not isinstance(tokenizer, WordPieceTokenizer):
+            raise ValueError(
+                "Only a model on word pieces can be exported with its tokenizer; this "
+                f"one's tokenizer is of the kind {tokenizer.kind!r}."
+            )
         if tokenizer.language_neutral:
             raise ValueError(
                 "A tokenizer with language_neutral=True cannot be exported: its "
@@ -173,13 +179,13 @@ def pack(parts, tokenizer):
     def column(token_id):
         return tf.fill([parts[0].nrows(), 1], token_id)
 
-    joined = [column(tokenizer.cls_id)]
+    joined = [column(tokenizer.classify_id)]
     for part in parts:
-        joined += [part, column(tokenizer.sep_id)]
+        joined += [part, column(tokenizer.separate_id)]
     token_ids = tf.concat(joined, axis=1)
     first = parts[0].row_lengths()[:, None] + 2
     count = token_ids.row_lengths()[:, None]
-    token_ids = token_ids.to_tensor(tokenizer.pad_id)
+    token_ids = token_ids.to_tensor(tokenizer.padding_id)
     position = tf.range(tf.shape(token_ids, tf.int64)[1])
     return {
         "token_ids": token_ids,

@@ -1,4 +1,4 @@
-"""Training of a WordPiece vocabulary, reproducibly and in bounded memory."""
+"""Training of vocabularies, reproducibly and in bounded memory."""
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 _ALPHABET_SIZE = 1000
 
 
-def train_vocabulary(
+def train_word_pieces(
     lines: Iterable[str],
     *,
     normalizer,
@@ -38,9 +38,7 @@ def train_vocabulary(
     # The library breaks ties between equally frequent pairs by token ids, and numbers
     # the inner letters (##e) in the order of a randomly seeded hash table. Listing all
     # letters up front, sorted, makes the result reproducible.
-    letters = _alphabet(sample)
-    if not letters:
-        raise ValueError("no text to train a vocabulary on: the corpus is empty.")
+    letters = frequent_letters(sample)
     reserved = [*special_tokens, *_inner_letters(letters, normalizer)]
     least = len(reserved) + len(letters)
     if vocabulary_size < least:
@@ -87,11 +85,24 @@ def even_sample(lines: Iterable[str], max_bytes: int) -> list[str]:
     return sample
 
 
-def _alphabet(sample: Iterable[str]) -> list[str]:
+def frequent_letters(sample: Iterable[str]) -> list[str]:
+    """Finds the letters that a vocabulary has room for.
+
+    Args:
+        sample: The text.
+
+    Returns:
+        The most frequent characters but white space, sorted.
+
+    Raises:
+        ValueError: If there is none.
+    """
     counts: Counter[str] = Counter()
     for text in sample:
         counts.update(text)
     letters = [letter for letter in counts if not letter.isspace()]
+    if not letters:
+        raise ValueError("no text to train a vocabulary on: the corpus is empty.")
     letters.sort(key=lambda letter: (-counts[letter], letter))
     return sorted(letters[:_ALPHABET_SIZE])
 

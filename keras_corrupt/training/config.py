@@ -33,7 +33,10 @@ class PretrainConfig:
     data: str | None = None
     """A directory of examples made before, used instead of the corpus."""
     vocabulary: str | None = None
-    """A `vocab.txt` to use; trained on the corpus if not given."""
+    """A `vocab.txt`, `tokenizer.json` or SentencePiece `.model` to use; trained on the
+    corpus if not given."""
+    tokenizer: Literal["wordpiece", "byte_bpe", "unigram"] = "wordpiece"
+    """Kind of the vocabulary."""
     vocabulary_size: int = 30522
     """Number of tokens of a vocabulary that is trained."""
     lowercase: bool = True

@@ -7,13 +7,13 @@ from pathlib import Path
 import keras
 import numpy as np
 
+from keras_corrupt import tokenizers
 from keras_corrupt.data import load_dataset_info, make_dataset, prepare_dataset
 from keras_corrupt.devices import distribution
 from keras_corrupt.devices.accelerators import accelerators
 from keras_corrupt.models import preset_directory
 from keras_corrupt.models.baselines import unigram_baseline
 from keras_corrupt.models.pretrainer import merge
-from keras_corrupt.tokenizers.wordpiece import WordPieceTokenizer
 from keras_corrupt.training import loop, report
 from keras_corrupt.training.callbacks import read_metrics, validate, without_prefix
 from keras_corrupt.training.checkpoint import Checkpoints
@@ -142,7 +142,7 @@ def build(config, output, devices):
     cls = config.model_class
     # One process that lacks the data must not leave the others waiting for it.
     info = devices.in_all_processes(lambda: prepare(config, output))
-    saved = WordPieceTokenizer.load(info.directory)
+    saved = tokenizers.load(info.directory)
     options = {"seed": config.seed, "dtype": config.dtype, **config.objective}
     if config.init_from:
         model = cls.from_preset(config.init_from, **options)
@@ -159,7 +159,7 @@ def build(config, output, devices):
 def prepare(config, output):
     """Checks `--init_from`; finds or makes the examples: returns a `DatasetInfo`."""
     cls = config.model_class
-    tokenizer, vocabulary = None, config.vocabulary
+    tokenizer, kind, vocabulary = None, config.tokenizer, config.vocabulary
     flags = {
         "lowercase": config.lowercase,
         "strip_accents": config.strip_accents,
@@ -168,7 +168,8 @@ def prepare(config, output):
     if config.init_from:
         start, tokenizer = preset_directory.read(config.init_from, cls)
         if tokenizer is not None:
-            vocabulary, flags = Path(config.init_from) / "vocab.txt", tokenizer.flags
+            kind, flags = tokenizer.kind, tokenizer.flags
+            vocabulary = Path(config.init_from) / "tokenizer.json"
         main = next(iter(cls.network_arguments))
         positions = merge(start, config.objective)[main]["max_length"]
         if config.sequence_length > positions:
@@ -183,6 +184,7 @@ def prepare(config, output):
             config.corpus,
             output / "data",
             vocabulary=vocabulary,
+            tokenizer=kind,
             vocabulary_size=config.vocabulary_size,
             max_length=config.sequence_length,
             validation_fraction=config.validation_fraction,
@@ -191,7 +193,7 @@ def prepare(config, output):
             on_bad_bytes=config.on_bad_bytes,
             **flags,
         )
-    saved = WordPieceTokenizer.load(info.directory)
+    saved = tokenizers.load(info.directory)
     if tokenizer is not None and tokenizer.fingerprint != saved.fingerprint:
         raise ValueError(
             f"--data {config.data} was made with another vocabulary than --init_from "

@@ -6,7 +6,7 @@ import pytest
 
 from keras_corrupt.convert.saved_model import export_saved_model
 from keras_corrupt.downstream import SpanExtractor, TextClassifier, TokenTagger
-from keras_corrupt.tokenizers.wordpiece import SPECIAL_TOKENS, WordPieceTokenizer
+from keras_corrupt.tokenizers import SPECIAL_TOKENS, WordPieceTokenizer
 from tests.downstream.conftest import ENCODER, scrambled
 
 #: What tokenizers disagree about.

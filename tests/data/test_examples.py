@@ -16,8 +16,8 @@ def build(lengths, max_length, seed=0):
         build_examples(
             sentences,
             max_length=max_length,
-            cls_id=CLS,
-            sep_id=SEP,
+            classify_id=CLS,
+            separate_id=SEP,
             rng=random.Random(seed),
         )
     )

@@ -14,7 +14,7 @@ from keras_corrupt.data.chunks import is_held_out, read_chunks
 from keras_corrupt.data.corpus import CorpusError, open_corpus
 from keras_corrupt.data.info import DatasetError, load_dataset_info
 from keras_corrupt.data.prepare import prepare_dataset
-from keras_corrupt.tokenizers.wordpiece import WordPieceTokenizer
+from keras_corrupt.tokenizers import KINDS, load
 
 
 def content(directory):
@@ -29,7 +29,7 @@ def token_lists(info, split):
 
 
 def test_every_token_of_the_corpus_is_in_the_examples(prepared, corpus):
-    tokenizer = WordPieceTokenizer.load(prepared.directory)
+    tokenizer = load(prepared.directory)
     expected = {"train": [], "validation": []}
     documents = {"train": set(), "validation": set()}
     for number, source in enumerate(open_corpus(corpus)):
@@ -44,7 +44,7 @@ def test_every_token_of_the_corpus_is_in_the_examples(prepared, corpus):
             token
             for ids in token_lists(prepared, name)
             for token in ids
-            if token not in (tokenizer.cls_id, tokenizer.sep_id)
+            if token not in (tokenizer.classify_id, tokenizer.separate_id)
         ]
         assert found == tokens
         assert split.tokens == len(tokens)
@@ -119,10 +119,62 @@ def test_given_vocabulary(prepared, corpus, settings, tmp_path):
     vocabulary = prepared.directory / "vocab.txt"
     options = settings | {"vocabulary": vocabulary, "lowercase": False}
     info = prepare_dataset(corpus, tmp_path / "examples", **options)
-    tokenizer = WordPieceTokenizer.load(info.directory)
+    tokenizer = load(info.directory)
     assert tokenizer.vocabulary == vocabulary.read_text().split("\n")[:-1]
     assert tokenizer.lowercase is False
     assert info.tokenizer_fingerprint == tokenizer.fingerprint
+
+
+@pytest.mark.parametrize("kind", ["byte_bpe", "unigram"])
+def test_kinds_of_tokenizers(kind, corpus, settings, tmp_path):
+    options = settings | {"tokenizer": kind, "vocabulary_size": 350}
+    info = prepare_dataset(corpus, tmp_path / "a", **options)
+    tokenizer = load(info.directory)
+    assert tokenizer.kind == kind == info.settings["tokenizer"]
+    assert info.tokenizer_fingerprint == tokenizer.fingerprint
+    ids = next(token_lists(info, "train"))
+    assert tokenizer.decode(ids).startswith("[CLS] ")
+    assert prepare_dataset(corpus, tmp_path / "a", **options) == info
+    with pytest.raises(DatasetError, match=f"tokenizer: was {kind!r}, asked 'wordp"):
+        prepare_dataset(corpus, tmp_path / "a", **settings)
+    # Its vocabulary, given, makes the same examples.
+    given = options | {"vocabulary": info.directory / "tokenizer.json"}
+    again = prepare_dataset(corpus, tmp_path / "b", **given)
+    assert again.tokenizer_fingerprint == info.tokenizer_fingerprint
+    for shard in info.train.shards:
+        first, second = (i.directory / shard.file for i in (info, again))
+        assert first.read_bytes() == second.read_bytes()
+
+
+def test_given_tokenizers_are_what_is_asked_for(corpus, fails, tmp_path):
+    KINDS["unigram"].train(["the cats"], 50, lowercase=False).save(tmp_path / "given")
+    given = {"vocabulary": tmp_path / "given" / "tokenizer.json"}
+    output = tmp_path / "examples"
+    match = "lowercase=False, strip_accents=True. Pass these flags"
+    fails(output, corpus, match, ValueError, **given, tokenizer="unigram")
+    given["lowercase"] = False
+    match = "one of tokenizer='unigram', not 'byte_bpe'"
+    fails(output, corpus, match, ValueError, **given, tokenizer="byte_bpe")
+    match = "language_neutral=True is no flag of tokenizer='byte_bpe'"
+    neutral = {"language_neutral": True, "tokenizer": "byte_bpe"}
+    fails(output, corpus, match, ValueError, **neutral)
+    fails(output, corpus, "pass one of wordpiece", ValueError, tokenizer="bpe")
+
+
+def test_a_directory_of_before_is_recognised(corpus, prepared, settings):
+    """When there was one kind of tokenizer, `dataset.json` did not name it."""
+    path = prepared.directory / "dataset.json"
+    written = path.read_text()
+    content = json.loads(written)
+    assert content["settings"].pop("tokenizer") == "wordpiece"
+    try:
+        path.write_text(json.dumps(content))
+        again = prepare_dataset(
+            corpus, prepared.directory, shard_bytes=20_000, **settings
+        )
+        assert again.train == prepared.train
+    finally:
+        path.write_text(written)
 
 
 @pytest.fixture
@@ -225,7 +277,7 @@ def test_command_line(prepared, capsys, monkeypatch):
     monkeypatch.setattr(sys, "argv", ["x", "show", str(prepared.directory)])
     main()
     printed = capsys.readouterr().out
-    tokenizer = WordPieceTokenizer.load(prepared.directory)
+    tokenizer = load(prepared.directory)
     first = next(token_lists(prepared, "train"))
     text = " ".join(
         line.split("): ")[1]

@@ -66,6 +66,13 @@ def test_serialising_needs_no_tensorflow():
     assert subprocess.run([sys.executable, "-c", script]).returncode == 0
 
 
+def test_ids_of_large_vocabularies():
+    ids = [2, 65_535, 65_536, 63_999, 250_001, 3]
+    record = serialize(Example(ids, [0] * 6))
+    batch = parse([record], RecordFormat("examples"), 6)
+    assert batch["token_ids"].numpy().tolist() == [ids]
+
+
 def test_parse_pads():
     examples = [
         Example([2, 300, 3], [0, 0, 0]),

@@ -6,7 +6,7 @@ import pytest
 
 from keras_corrupt.models import Electra
 from keras_corrupt.tasks.task import Split
-from keras_corrupt.tokenizers.wordpiece import SPECIAL_TOKENS, WordPieceTokenizer
+from keras_corrupt.tokenizers import SPECIAL_TOKENS, WordPieceTokenizer
 from tests.conftest import SIZES
 
 #: An encoder for the vocabulary of the fixture `tokenizer`.

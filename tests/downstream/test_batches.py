@@ -52,7 +52,7 @@ def test_long_sequences_do_not_lengthen_short_ones():
 def test_a_batch_by_hand():
     features = [feature(3, 7), feature(5, 9)]
     ((inputs, targets, weights, rows),) = numpy_batches(
-        features, 3, 24, pad_id=1, rows=True
+        features, 3, 24, padding_id=1, rows=True
     )
     ids = [[7] * 3 + [1] * 13, [9] * 5 + [1] * 11, [7] * 3 + [1] * 13]
     np.testing.assert_array_equal(inputs["token_ids"], ids)

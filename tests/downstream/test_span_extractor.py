@@ -146,7 +146,7 @@ def test_windows_never_lose_an_answer(data):
 
 
 def make_tokenizer():
-    from keras_corrupt.tokenizers.wordpiece import SPECIAL_TOKENS, WordPieceTokenizer
+    from keras_corrupt.tokenizers import SPECIAL_TOKENS, WordPieceTokenizer
 
     words = "the cat ##s slow ##ly mat , b x uber".split()
     return WordPieceTokenizer([*SPECIAL_TOKENS, *words])

@@ -66,7 +66,7 @@ class TestFeatures:
         for example in (long, (long, long), (long, "cat"), ("cat", long)):
             (feature,) = classifier.features([example])
             ids = feature.inputs["token_ids"]
-            assert len(ids) == 24 and ids[-1] == tokenizer.sep_id
+            assert len(ids) == 24 and ids[-1] == tokenizer.separate_id
         cat = tokenizer.encode("cat")[0]
         assert cat in classifier.features([(long, "cat")])[0].inputs["token_ids"]
 

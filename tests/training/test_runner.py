@@ -19,7 +19,7 @@ from keras_corrupt.data.prepare import prepare_dataset
 from keras_corrupt.models import Electra, MaskedLM, Teams
 from keras_corrupt.models.baselines import Unigram
 from keras_corrupt.models.named_variables import named_variables
-from keras_corrupt.tokenizers.wordpiece import WordPieceTokenizer
+from keras_corrupt.tokenizers import load
 from keras_corrupt.training import (
     Checkpoints,
     PretrainConfig,
@@ -550,7 +550,7 @@ def test_init_from_takes_weights_and_tokenizer_only(
     (model,) = started
     assert model.mask_rate == 0.3
     assert model.tokenizer.fingerprint == prepared.tokenizer_fingerprint
-    saved = WordPieceTokenizer.load(preset)
+    saved = load(preset)
     assert model.tokenizer.vocabulary == saved.vocabulary
     for one, other in zip(
         model.trainable_variables, finished.model.trainable_variables, strict=True

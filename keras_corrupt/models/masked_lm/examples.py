@@ -16,7 +16,7 @@ def describe_predictions(model, inputs):
         A list of strings, one for each example.
     """
     outputs = {name: np.array(x) for name, x in model(inputs, training=False).items()}
-    token = model.tokenizer.vocabulary.__getitem__
+    token = model.tokenizer.readable
 
     def describe(row, ids):
         predicted = outputs["mlm_logits"][row].argmax(axis=-1)

@@ -21,7 +21,7 @@ def describe_detections(model, inputs):
     """
     outputs = {name: np.array(x) for name, x in model(inputs, training=False).items()}
     probabilities = 1.0 / (1.0 + np.exp(-outputs["rtd_logits"]))
-    token = model.tokenizer.vocabulary.__getitem__
+    token = model.tokenizer.readable
 
     def describe(row, ids):
         for position, original in enumerate(ids):
