@@ -74,6 +74,7 @@ def show(
     examples: int = 3,
     split: Literal["train", "validation"] = "train",
     preset: str | None = None,
+    system: str | None = None,
 ) -> None:
     """Prints what a prepared directory holds, and examples as text and corrupted.
 
@@ -83,16 +84,21 @@ def show(
         split: Which split to print from.
         preset: A trained model, whose corruption and judgement to print; without one
             the examples are printed masked.
+        system: `module:Class` of the preset's model, where it is not one of this
+            package.
     """
     import tensorflow as tf
 
     from keras_corrupt.data.records import EXAMPLES, RecordFormat, parse
     from keras_corrupt.data.show import masked_examples
-    from keras_corrupt.models import load_preset
+    from keras_corrupt.models import Pretrainer, load_preset
+    from keras_corrupt.models.registry import import_class
 
     info = load_dataset_info(directory)
     info.check_shards()
     tokenizer = load(directory)
+    if system:
+        import_class(system, Pretrainer)  # by which its preset finds it
     model = load_preset(preset) if preset else None
     print(_summary(info))
     paths = [str(info.directory / shard.file) for shard in info.split(split).shards]

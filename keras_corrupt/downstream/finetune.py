@@ -14,6 +14,8 @@ import tyro
 
 from keras_corrupt.downstream import results
 from keras_corrupt.downstream.finetuner import Finetuner
+from keras_corrupt.models import Pretrainer
+from keras_corrupt.models.registry import import_class
 from keras_corrupt.training.run_directory import locked
 
 
@@ -25,6 +27,8 @@ class FinetuneConfig:
     """Directory of a pretrained or fine-tuned model."""
     output: str
     """Directory of the results; runs that it holds are not run again."""
+    system: str | None = None
+    """`module:Class` of the preset's model, where it is not one of this package."""
     seeds: int = 5
     """Runs of each task, with the seeds 0, 1, ..."""
     load_weights: bool = True
@@ -59,6 +63,8 @@ def main(config, make_tasks, description):
     """
     config = tyro.cli(type(config), default=config, description=description)
     try:
+        if config.system:
+            import_class(config.system, Pretrainer)  # by which presets find it
         finetune(make_tasks(config), config)
     except (ValueError, OSError) as error:
         sys.exit(f"Error: {error}")
