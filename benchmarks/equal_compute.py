@@ -21,8 +21,8 @@ from keras import ops
 
 from keras_corrupt.corruption import choose_positions, replace_tokens, sample_tokens
 from keras_corrupt.data import load_dataset_info, make_dataset
-from keras_corrupt.evaluation.flops import training_flops
 from keras_corrupt.models import Electra, Teams
+from keras_corrupt.models.cost import training_flops
 from keras_corrupt.tokenizers import load
 from keras_corrupt.training import PretrainConfig, pretrain
 from keras_corrupt.training.callbacks import read_metrics

@@ -50,9 +50,9 @@ def measure(size, batch_size, length, dtype, steps):
     import tensorflow as tf
 
     from benchmarks.peers import VOCABULARY, random_batch, steps_of_fit
-    from keras_corrupt.evaluation.memory import process_bytes, training_bytes
     from keras_corrupt.models import Electra
     from keras_corrupt.training import AdamW
+    from keras_corrupt.training.memory import process_bytes, training_bytes
 
     keras.utils.set_random_seed(0)
     model = Electra.from_preset(

@@ -18,7 +18,7 @@ import tyro
 from official.projects.teams.teams_pretrainer import sample_k_from_softmax
 
 from keras_corrupt.corruption import sample_negatives
-from keras_corrupt.kernels import choose, fused
+from keras_corrupt.kernels import fused_kernels, use
 
 
 @dataclasses.dataclass
@@ -49,7 +49,7 @@ def main():
         return sample_k_from_softmax(logits, k, disallow, use_topk)
 
     def ours():
-        with choose(fused):
+        with use(fused_kernels()):
             return sample_negatives(logits, targets, k, seed)
 
     candidates = {

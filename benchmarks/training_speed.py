@@ -157,7 +157,7 @@ class Contestant:
 def step_gflop(settings):
     import keras_corrupt
     from benchmarks.peers.ours import SYSTEMS
-    from keras_corrupt.evaluation.flops import training_flops
+    from keras_corrupt.models.cost import training_flops
 
     model = getattr(keras_corrupt.models, SYSTEMS[settings.system]).from_preset("small")
     forward = model.forward_flops(settings.length)

@@ -17,8 +17,7 @@ The thesis starts RTE and STS from a model of MNLI (5.2.4). So does a second run
 import dataclasses
 
 from keras_corrupt.downstream import FinetuneConfig, main
-from keras_corrupt.tasks.glue import TASKS, GlueTask
-from keras_corrupt.tasks.winograd import WinogradTask
+from keras_corrupt.tasks.glue import TASKS, GlueTask, WinogradTask
 
 
 @dataclasses.dataclass(frozen=True)

@@ -26,7 +26,10 @@ class Config(FinetuneConfig):
 
 
 def tasks(config):
-    return [SquadTask(config.data, config.version, config.head)]
+    task = SquadTask(config.data, config.version)
+    # The head is the model's alone: SQuAD does not say how spans are found.
+    task.model_arguments["head_type"] = config.head
+    return [task]
 
 
 def config():

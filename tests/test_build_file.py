@@ -1,20 +1,49 @@
-"""Keeps BUILD in step with the tree; `python tests/test_build_file.py` rewrites it."""
+"""Keeps imports in their order, and BUILD in step with the tree.
+
+`python tests/test_build_file.py` rewrites BUILD.
+"""
 
 import ast
+import functools
 import os
 from pathlib import Path
 
 import pytest
 
 ROOT = Path(__file__).parents[1]
+PACKAGE = "keras_corrupt"
+
+#: The folders of keras_corrupt from the bottom to the top. A folder imports from those
+#: that stand before it, and from no other.
+ROOMS = (
+    "devices",
+    "tokenizers",
+    "tasks",
+    "kernels",
+    "encoders",
+    "heads",
+    "corruption",
+    "data",
+    "models",
+    "training",
+    "downstream",
+    "convert",
+    "evaluation",
+)
+
+#: Folders of models/ that others build on. A system imports from no other system, and
+#: what systems share imports from none, but all may import from these.
+BASES = ("masked_lm", "replaced_token_detection")
+
 REMEDY = "run: python tests/test_build_file.py"
 
 HEADER = '''\
 """Targets for Bazel: the library, a binary for each recipe, a test for each file.
 
-Written by `python tests/test_build_file.py`. The folders of keras_corrupt import one
-another freely, so depend on :keras_corrupt, never on a folder. Third-party packages
-come from the environment of the `python3` on the path: see MODULE.bazel.
+Written by `python tests/test_build_file.py`. Each folder of keras_corrupt depends on
+the folders that it imports from, all of them below it in that file's `ROOMS`. Others
+depend on :keras_corrupt, which is all folders. Third-party packages come from the
+environment of the `python3` on the path: see MODULE.bazel.
 """
 
 load("@rules_python//python:defs.bzl", "py_binary", "py_library", "py_test")
@@ -23,7 +52,7 @@ load("@rules_python//python:defs.bzl", "py_binary", "py_library", "py_test")
 LIBRARY = """
 py_library(
     name = "{name}",
-    srcs = {srcs},
+    srcs = {srcs},{deps}
 )
 """
 
@@ -70,7 +99,7 @@ TESTS = {paths}
         args = [path],
         data = RECIPES + ["pyproject.toml", "setup.py"] + glob([
             "colab/*.ipynb",
-            "tests/fixtures/*.npz",
+            "tests/fixtures/**",
         ]),
         main = "tests/run_pytest.py",
         deps = [
@@ -96,20 +125,89 @@ def starlark_constant(items):
     return starlark_list(items).replace("\n    ", "\n")
 
 
+def folders(parent):
+    """Returns the names of the folders in `parent` that hold Python files."""
+    names = (path.name for path in (ROOT / parent).iterdir())
+    return sorted(name for name in names if python_files(f"{parent}/{name}/**"))
+
+
+def imports_of(source):
+    """Returns what a file imports of keras_corrupt, wherever it does so.
+
+    `from keras_corrupt.models import electra` imports `models.electra`, `from
+    keras_corrupt.models import Electra` imports `models`, and `import keras_corrupt`
+    imports `""`, the package itself.
+    """
+    found = set()
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.Import):
+            found |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom):
+            assert not node.level, "relative imports are not looked at"
+            for alias in node.names:
+                path = ROOT / f"{node.module}.{alias.name}".replace(".", "/")
+                is_module = path.is_dir() or path.with_suffix(".py").is_file()
+                found.add(f"{node.module}.{alias.name}" if is_module else node.module)
+    return {
+        name.removeprefix(PACKAGE).removeprefix(".")
+        for name in found
+        if name.split(".")[0] == PACKAGE
+    }
+
+
+@functools.cache
+def imports():
+    """Returns the (file, module) of all imports of keras_corrupt in its folders.
+
+    A `__main__.py` is a command, which stands above all folders, as a recipe does.
+    """
+    return {
+        (path.removeprefix(f"{PACKAGE}/"), module)
+        for path in python_files(f"{PACKAGE}/*/**")
+        if not path.endswith("__main__.py")
+        for module in imports_of((ROOT / path).read_text())
+    }
+
+
+def objection(path, module):
+    """Says why the file `path` must not import `module`; `None` if it may."""
+    room, folder_or_file, *_ = path.split("/")
+    imported_room, imported_folder, *_ = [*module.split("."), ""]
+    if imported_room not in ROOMS:
+        return "import from its folders"
+    if ROOMS.index(imported_room) > ROOMS.index(room):
+        return (
+            f"{imported_room} stands above {room}: move what is needed down, or pass "
+            "it as an argument"
+        )
+    if room == imported_room == "models" and path != "models/__init__.py":
+        systems = {*folders(f"{PACKAGE}/models")} - {*BASES, folder_or_file}
+        if imported_folder in systems:
+            return (
+                f"{imported_folder} is another system: move what is shared to models/, "
+                "or to a folder of BASES"
+            )
+    return None
+
+
+def dependencies(room):
+    """Returns the rooms below `room` that it imports from."""
+    imported = {m.split(".")[0] for path, m in imports() if path.startswith(f"{room}/")}
+    return sorted(imported & {*ROOMS[: ROOMS.index(room)]})
+
+
 def render():
     """Writes BUILD's text from what is in the tree."""
-    folders = sorted(
-        p.name
-        for p in (ROOT / "keras_corrupt").iterdir()
-        if python_files(f"keras_corrupt/{p.name}/**")
-    )
+    rooms = folders(PACKAGE)
     text = HEADER + ROOT_LIBRARY.format(
-        srcs=starlark_list(python_files("keras_corrupt")),
-        deps=starlark_list([f":{folder}" for folder in folders]),
+        srcs=starlark_list(python_files(PACKAGE)),
+        deps=starlark_list([f":{room}" for room in rooms]),
     )
-    for folder in folders:
-        srcs = starlark_list(python_files(f"keras_corrupt/{folder}/**"))
-        text += LIBRARY.format(name=folder, srcs=srcs)
+    for room in rooms:
+        srcs = starlark_list(python_files(f"{PACKAGE}/{room}/**"))
+        deps = starlark_list([f":{name}" for name in dependencies(room)])
+        deps = f"\n    deps = {deps}," if dependencies(room) else ""
+        text += LIBRARY.format(name=room, srcs=srcs, deps=deps)
     text += RECIPES.format(paths=starlark_constant(python_files("recipes/**")))
     files = python_files("tests/**")
     tests = [path for path in files if Path(path).name.startswith("test_")]
@@ -175,6 +273,59 @@ def test_the_library_holds_every_folder_and_each_file_once(build):
     srcs = [path for library in libraries.values() for path in library["srcs"]]
     package = [f for f in tree_files() if f.startswith("keras_corrupt/")]
     assert sorted(srcs) == sorted(package), REMEDY
+
+
+def test_build_is_what_the_tree_gives(build):
+    assert (ROOT / "BUILD").read_text() == render(), REMEDY
+
+
+def test_every_folder_has_its_place_in_the_order():
+    assert sorted(ROOMS) == folders(PACKAGE), "put each folder into ROOMS, once"
+
+
+def test_imports_run_one_way():
+    broken = [
+        f"{path} imports {PACKAGE}.{module}: {objection(path, module)}."
+        for path, module in sorted(imports())
+        if objection(path, module)
+    ]
+    assert not broken, "\n".join(broken)
+
+
+@pytest.mark.parametrize(
+    "path, module, reason",
+    [
+        ("tasks/glue/glue.py", "tasks.metrics", None),
+        ("tasks/glue/glue.py", "downstream.model", "downstream stands above tasks"),
+        ("tasks/task.py", "kernels", "kernels stands above tasks"),
+        ("downstream/model.py", "models.electra.electra", None),
+        ("models/teams/teams.py", "models.teams.presets", None),
+        ("models/teams/teams.py", "models.masked_lm.masked_lm", None),
+        ("models/teams/teams.py", "models.pretrainer", None),
+        ("models/teams/teams.py", "models.electra", "electra is another system"),
+        ("models/pretrainer.py", "models.electra.electra", "electra is another system"),
+        ("models/__init__.py", "models.electra.electra", None),
+        ("training/runner.py", "", "import from its folders"),
+    ],
+)
+def test_what_may_be_imported(path, module, reason):
+    found = objection(path, module)
+    assert found is None if reason is None else found.startswith(reason)
+
+
+def test_imports_are_found_wherever_they_stand():
+    source = """
+import keras, keras_corrupt.data.records as records
+from keras_corrupt import models
+from keras_corrupt.evaluation import thesis_tables
+from keras_corrupt.models import Electra
+def f():
+    import keras_corrupt
+    from keras_corrupt.tasks.glue import TASKS
+"""
+    assert imports_of(source) == {
+        *("data.records", "models", "evaluation.thesis_tables", "", "tasks.glue")
+    }
 
 
 if __name__ == "__main__":

@@ -6,6 +6,7 @@ from keras_corrupt.corruption.masking import (
     choose_positions,
     gather_tokens,
     mask_tokens,
+    maskable_tokens,
     num_masked,
 )
 from keras_corrupt.corruption.replacement import replace_tokens
@@ -14,14 +15,18 @@ from keras_corrupt.corruption.sampling import (
     sample_negatives,
     sample_tokens,
 )
+from keras_corrupt.corruption.units import choose_spans, choose_words
 
 __all__ = [
     "Masking",
     "check_rates",
     "choose_positions",
+    "choose_spans",
+    "choose_words",
     "gather_tokens",
     "hardest_negatives",
     "mask_tokens",
+    "maskable_tokens",
     "num_masked",
     "replace_tokens",
     "sample_negatives",

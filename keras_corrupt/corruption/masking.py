@@ -36,6 +36,19 @@ def num_masked(mask_rate, length):
     return math.ceil(round(mask_rate * length, 6))
 
 
+def maskable_tokens(inputs, unmaskable_ids):
+    """Returns which tokens may be chosen, booleans `[batch, length]`.
+
+    Args:
+        inputs: The model's inputs; `token_ids` and `padding_mask` are read.
+        unmaskable_ids: Token ids never chosen.
+    """
+    maskable = ops.cast(inputs["padding_mask"], "bool")
+    for unmaskable_id in unmaskable_ids:
+        maskable = ops.logical_and(maskable, inputs["token_ids"] != unmaskable_id)
+    return maskable
+
+
 def choose_positions(inputs, mask_rate, unmaskable_ids, seed):
     """Chooses positions uniformly and without replacement.
 
@@ -52,17 +65,14 @@ def choose_positions(inputs, mask_rate, unmaskable_ids, seed):
         A `Masking` with `num_masked(mask_rate, length)` slots.
     """
     token_ids = inputs["token_ids"]
-    padding_mask = ops.cast(inputs["padding_mask"], "bool")
     slots = num_masked(mask_rate, token_ids.shape[1])
-    maskable = padding_mask
-    for unmaskable_id in unmaskable_ids:
-        maskable = ops.logical_and(maskable, token_ids != unmaskable_id)
+    maskable = maskable_tokens(inputs, unmaskable_ids)
     # The k largest of independent uniform keys are a uniform draw of k positions
     # without replacement; positions that may not be chosen sort behind all others.
     keys = keras.random.uniform(ops.shape(token_ids), seed=seed, dtype="float32")
     keys = ops.where(maskable, keys, -1.0)
     _, positions = ops.top_k(keys, slots, sorted=True)
-    length = ops.sum(ops.cast(padding_mask, "float32"), axis=1)
+    length = ops.sum(ops.cast(inputs["padding_mask"], "float32"), axis=1)
     # The small constant undoes float32's rounding up of, say, 0.15 * 100.
     wanted = ops.ceil(mask_rate * length - 1e-4)
     available = ops.sum(ops.cast(maskable, "float32"), axis=1)

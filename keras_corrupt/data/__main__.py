@@ -87,7 +87,7 @@ def show(
     import tensorflow as tf
 
     from keras_corrupt.data.records import EXAMPLES, RecordFormat, parse
-    from keras_corrupt.evaluation.show import corrupted_examples, masked_examples
+    from keras_corrupt.data.show import masked_examples
     from keras_corrupt.models import load_preset
 
     info = load_dataset_info(directory)
@@ -102,7 +102,7 @@ def show(
     if model is None:
         kind, corrupted = "masked", masked_examples(tokenizer, inputs)
     else:
-        kind, corrupted = "corrupted", corrupted_examples(model, inputs)
+        kind, corrupted = "corrupted", model.describe_examples(inputs)
     for number, text in enumerate(corrupted):
         length = inputs["padding_mask"][number].sum()
         pairs = zip(

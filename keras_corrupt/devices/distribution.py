@@ -86,7 +86,7 @@ class Distribution:
         share = f", {batch // count} sequences of a batch each" if count > 1 else ""
         return f"{count} {kind}{where}{share}; {self.reason}"
 
-    def share(self, batches, batch_size):
+    def part_of(self, batches, batch_size):
         """Returns this process's part of each batch, all of one size.
 
         A last batch that is not full is filled with examples of padding, which have
@@ -121,7 +121,7 @@ class Distribution:
 
     # === What several processes agree on ===
 
-    def together(self, function, first_only=False):
+    def in_all_processes(self, function, first_only=False):
         """Calls `function` in every process; if it fails in one, all fail.
 
         Args:

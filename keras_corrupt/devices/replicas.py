@@ -29,7 +29,7 @@ def sum_over_replicas(tensors):
     return replica.all_reduce("SUM", tensors)
 
 
-def share_of_loss(part):
+def replica_loss(part):
     """Returns a replica's loss as Keras counts it.
 
     Keras adds up the gradients of all replicas, and reports each replica's loss times

@@ -53,8 +53,8 @@ def make_batches(
 
     def batches():
         rng = None if seed is None else np.random.default_rng((seed, next(passes)))
-        for chosen, length in plan(lengths, batch_size, buckets, rng):
-            batch = assemble(features, chosen, batch_size, length, padding_id)
+        for indices, length in plan(lengths, batch_size, buckets, rng):
+            batch = assemble(features, indices, batch_size, length, padding_id)
             yield batch if rows else batch[:3]
 
     first = assemble(features, np.array([0]), batch_size, lengths[0], padding_id)
@@ -65,7 +65,7 @@ def make_batches(
 
 
 def plan(lengths, batch_size, buckets, rng=None):
-    """Chooses the batches of a pass.
+    """Divides the sequences of a pass into batches.
 
     Args:
         lengths: Tokens of each sequence, int `[sequences]`.
@@ -96,18 +96,18 @@ def plan(lengths, batch_size, buckets, rng=None):
     return batches
 
 
-def assemble(features, chosen, batch_size, length, padding_id):
+def assemble(features, indices, batch_size, length, padding_id):
     """Returns a batch's inputs, targets, weights and indices."""
-    weights = (np.arange(batch_size) < len(chosen)).astype("float32")
-    chosen = np.resize(chosen, batch_size)  # repeats them to fill up
-    rows = [features[i] for i in chosen]
+    weights = (np.arange(batch_size) < len(indices)).astype("float32")
+    indices = np.resize(indices, batch_size)  # repeats them to fill up
+    rows = [features[i] for i in indices]
     inputs = _stacked([row.inputs for row in rows], length)
     targets = _stacked([row.targets for row in rows], length)
     counts = np.array([len(row.inputs["token_ids"]) for row in rows])
     real = np.arange(length) < counts[:, None]
     inputs["token_ids"] = np.where(real, inputs["token_ids"], np.int32(padding_id))
     inputs["padding_mask"] = real.astype("int32")
-    return inputs, targets, weights, chosen.astype("int32")
+    return inputs, targets, weights, indices.astype("int32")
 
 
 def _stacked(rows, length):

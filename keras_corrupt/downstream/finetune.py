@@ -14,7 +14,7 @@ import tyro
 
 from keras_corrupt.downstream import results
 from keras_corrupt.downstream.finetuner import Finetuner
-from keras_corrupt.training.runner import locked
+from keras_corrupt.training.run_directory import locked
 
 
 @dataclasses.dataclass(frozen=True)
@@ -41,7 +41,7 @@ class FinetuneConfig:
     """Precision: `float32`, `mixed_bfloat16` or `mixed_float16`."""
 
     settings: dict[str, int | float | str] = dataclasses.field(default_factory=dict)
-    """Settings other than the paper's: names and values of `Hyperparameters`."""
+    """Settings other than the paper's: names and values of `FineTuningSettings`."""
     search: bool = False
     """Whether to try all settings that the paper searched, and take the best."""
     ensemble: int = 0
@@ -84,16 +84,16 @@ def finetune(tasks, config):
             finetuner = finetuners.pop(0)  # and its memory is free when it is done
             print(finetuner.banner(), flush=True)
             runs = finetuner.run()
-            together = None
+            ensemble_score = None
             if config.ensemble:
                 metrics = results.ensemble(finetuner, runs, config.ensemble)
-                together = metrics[finetuner.dev][finetuner.task.main_metric]
+                ensemble_score = metrics[finetuner.dev][finetuner.task.main_metric]
             rows.append(
                 results.Row(
                     finetuner.task.name,
                     runs,
                     finetuner.guess(),
-                    together,
+                    ensemble_score,
                     finetuner.task.published(finetuner.size),
                 )
             )

@@ -1,4 +1,4 @@
-"""The runs of one task: training, scores, what is kept of them."""
+"""The runs of one task: training, scores, the files that they leave."""
 
 import copy
 import dataclasses
@@ -15,16 +15,25 @@ from pathlib import Path
 import keras
 import numpy as np
 
-from keras_corrupt.downstream.hyperparameters import (
-    published,
-    rate_multipliers,
-    search_space,
-    size_of,
-)
+from keras_corrupt.downstream.candidate_ranker import CandidateRanker
+from keras_corrupt.downstream.optimizer import optimizer_of
+from keras_corrupt.downstream.span_extractor import SpanExtractor
+from keras_corrupt.downstream.text_classifier import TextClassifier
+from keras_corrupt.downstream.token_tagger import TokenTagger
+from keras_corrupt.models.fine_tuning import size_of
+from keras_corrupt.models.pretrainer import Pretrainer
+from keras_corrupt.models.registry import find_class
 from keras_corrupt.tasks.task import describe_skipped
-from keras_corrupt.training.optimizer import AdamW
-from keras_corrupt.training.runner import check_same_run, xla_pays
-from keras_corrupt.training.schedules import WarmupLinearDecay
+from keras_corrupt.training.run_directory import check_same_run
+from keras_corrupt.training.runner import xla_pays
+
+#: Kind of a task -> class of its model.
+MODELS = {
+    "text_classification": TextClassifier,
+    "tagging": TokenTagger,
+    "span_extraction": SpanExtractor,
+    "candidate_ranking": CandidateRanker,
+}
 
 
 class Finetuner:
@@ -40,6 +49,7 @@ class Finetuner:
 
     def __init__(self, task, config):
         self.config = config
+        self.model_class = model_class(task)
         limits = {"train": config.max_train_examples, "dev": config.max_dev_examples}
         self.task = copy.copy(task)
         self.task.splits = self.splits = {
@@ -52,9 +62,15 @@ class Finetuner:
                 raise ValueError(f"The task {task.name} has no example in {name!r}.")
         model = self.new_model()
         self.size = size_of(model.encoder)
-        place = model.pretrained_by, self.size, task.name
-        self.hyperparameters = changed(published(*place), config.settings)
-        self.searched = search_space(*place) if config.search else {}
+        self.head_config = {**model.head_config, **task.model_arguments}
+        self.pretrained_by = model.pretrained_by
+        self.system = pretraining_class(model.pretrained_by)
+        self.settings = with_changes(
+            self.system.fine_tuning(self.size, task.name), config.settings
+        )
+        self.searched = {}
+        if config.search:
+            self.searched = self.system.fine_tuning_search(self.size, task.name)
         self.fingerprint = fingerprint(config.preset)
         self.compiled = None
 
@@ -76,20 +92,25 @@ class Finetuner:
 
     def banner(self):
         """Returns what is to be done: examples, those left out, settings."""
-        lines = {self.task.name: f"{self.task.model.__name__} of {self.fingerprint}"}
+        lines = {self.task.name: f"{self.model_class.__name__} of {self.fingerprint}"}
         for name, split in self.splits.items():
             lines[name] = f"{len(split):,} examples"
             if split.skipped:
                 lines[name] += f", left out: {describe_skipped(split.skipped)}"
-        settings = dataclasses.asdict(self.hyperparameters)
+        settings = dataclasses.asdict(self.settings)
         lines["settings"] = ", ".join(f"{k} {v}" for k, v in settings.items())
+        if self.system is Pretrainer:
+            lines["note"] = (
+                f"no known class pretrained the encoder (pretrained_by is "
+                f"{self.pretrained_by!r}); the settings are those of Clark's thesis"
+            )
         for name, values in self.searched.items():
             lines[f"search {name}"] = ", ".join(map(str, values))
         return "\n".join(f"{name + ':':12} {text}" for name, text in lines.items())
 
     def new_model(self, dropout=0.1):
         """Returns the task's model as it is before training."""
-        return self.task.model.from_preset(
+        return self.model_class.from_preset(
             self.config.preset,
             load_weights=self.config.load_weights,
             max_length=self.config.max_length,
@@ -108,7 +129,7 @@ class Finetuner:
         for point in itertools.product(*self.searched.values()):
             changes = dict(zip(self.searched, point, strict=True))
             folder = Path(self.config.output) / self.task.name / folder_name(changes)
-            settings = changed(self.hyperparameters, changes)
+            settings = with_changes(self.settings, changes)
             runs = [
                 self.result(settings, seed, folder) for seed in range(self.config.seeds)
             ]
@@ -119,33 +140,35 @@ class Finetuner:
     def result(self, settings, seed, folder):
         """Returns the result of a run, which is made if it is not there."""
         path = folder / f"seed-{seed}.json"
-        asked = {
+        run = {
             "preset": self.fingerprint,
             "load_weights": self.config.load_weights,
             "max_length": self.config.max_length,
             "dtype": self.config.dtype,
             "examples": {name: len(split) for name, split in self.splits.items()},
-            "task": self.task.model_arguments,
+            "task": self.head_config,
             "seed": seed,
             **dataclasses.asdict(settings),
         }
-        asked = json.loads(json.dumps(asked))  # as it comes back from a file
+        run = json.loads(json.dumps(run))  # as it comes back from a file
         if path.exists():
             result = json.loads(path.read_text())
-            check_same_run(path, result["settings"], asked)
+            check_same_run(path, result["settings"], run)
             return result
         for attempt in range(self.config.retries + 1):
             # A retry's seed is none that another run has.
-            model, outputs, result = self.once(settings, seed + 100_000 * attempt)
+            model, outputs, result = self.train_and_evaluate(
+                settings, seed + 100_000 * attempt
+            )
             if not result["failed"]:
                 break
             print("This run failed: one prediction for all, or no finite loss.")
-        result = {"settings": asked, "attempts": attempt + 1, **result}
+        result = {"settings": run, "attempts": attempt + 1, **result}
         result["folder"] = str(folder)
         self.save(path, model, outputs, result)
         return result
 
-    def once(self, settings, seed):
+    def train_and_evaluate(self, settings, seed):
         """Trains and evaluates a model; returns it, its outputs and its result."""
         model = self.compiled_model(settings, seed)
         batches = model.batches(self.train_features, settings.batch_size, seed)
@@ -200,21 +223,21 @@ class Finetuner:
         training on a small task.
         """
         keras.utils.set_random_seed(seed)
-        model = self.new_model(settings.dropout)
+        fresh = self.new_model(settings.dropout)
         steps_per_epoch = -(-len(self.train_features) // settings.batch_size)
-        optimizer = optimizer_of(settings, steps_per_epoch, model.encoder.num_layers)
-        model.compile(optimizer, jit_compile=xla_pays())
-        optimizer.build(model.trainable_variables)
+        optimizer = optimizer_of(settings, steps_per_epoch, fresh.encoder.num_layers)
+        fresh.compile(optimizer, jit_compile=xla_pays())
+        optimizer.build(fresh.trainable_variables)
         if self.compiled is None or self.compiled[0] != settings:
-            self.compiled = settings, model
-        kept = self.compiled[1]
+            self.compiled = settings, fresh
+        model = self.compiled[1]
         for variable, start in zip(
-            kept.variables + kept.optimizer.variables,
-            model.variables + optimizer.variables,
+            model.variables + model.optimizer.variables,
+            fresh.variables + optimizer.variables,
             strict=True,
         ):
             variable.assign(start)
-        return kept
+        return model
 
     def predictions(self, model, name, outputs):
         """Returns the predictions for the split `name`."""
@@ -258,24 +281,34 @@ class Finetuner:
             )
 
 
-def optimizer_of(settings, steps_per_epoch, num_layers):
-    """Returns the optimizer of a run with a model of `num_layers` layers."""
-    steps = steps_per_epoch * settings.epochs
-    warmup_steps = int(settings.warmup_fraction * steps)
-    return AdamW(
-        WarmupLinearDecay(settings.learning_rate, steps, warmup_steps),
-        weight_decay=settings.weight_decay,
-        beta_2=settings.beta_2,
-        bias_correction=settings.bias_correction,
-        rate_multipliers=rate_multipliers(
-            num_layers, settings.layer_decay, settings.layer_decay_rule
-        ),
-        global_clipnorm=settings.clip_norm or None,
-    )
+def model_class(task):
+    """Returns the class of a task's model.
+
+    Raises:
+        ValueError: The task brings none, and there is none for its kind.
+    """
+    if task.model is None and task.kind not in MODELS:
+        raise ValueError(
+            f"The task {task.name} is of the kind {task.kind!r}, but there are models "
+            f"for {', '.join(MODELS)} alone. Give it a `model`, a `DownstreamModel`."
+        )
+    return task.model or MODELS[task.kind]
 
 
-def changed(settings, changes):
-    """Returns `Hyperparameters` with some of them changed."""
+def pretraining_class(name):
+    """Returns the class that a model's `pretrained_by` names.
+
+    It is `Pretrainer`, whose settings are those of Clark's thesis, where no class of
+    this name is known.
+    """
+    try:
+        return find_class(name or "", Pretrainer)
+    except ValueError:
+        return Pretrainer
+
+
+def with_changes(settings, changes):
+    """Returns `FineTuningSettings` with some of them changed."""
     known = {field.name: field.type for field in dataclasses.fields(settings)}
     unknown = sorted(changes.keys() - known.keys())
     if unknown:

@@ -11,7 +11,9 @@ from keras_corrupt.downstream.batches import make_batches
 from keras_corrupt.encoders import TransformerEncoder
 from keras_corrupt.kernels import FusedTraining
 from keras_corrupt.models import preset_directory
-from keras_corrupt.models.pretrainer import weighted_mean
+from keras_corrupt.models.encoder_sizes import ENCODERS
+from keras_corrupt.models.pretrainer import Pretrainer, weighted_mean
+from keras_corrupt.models.registry import find_class, registered_name
 
 
 class Feature(NamedTuple):
@@ -38,7 +40,8 @@ class DownstreamModel(FusedTraining, keras.Model):
         tokenizer: The encoder's `Tokenizer`.
         max_length: The longest sequence to read, at most the encoder's own.
         dropout: Dropout rate of encoder, attention and head.
-        pretrained_by: Name of the class that pretrained the encoder, for the record.
+        pretrained_by: Registered name of the class that pretrained the encoder, whose
+            paper says how to fine-tune it; `None` where nothing did.
     """
 
     def __init__(
@@ -47,7 +50,7 @@ class DownstreamModel(FusedTraining, keras.Model):
         tokenizer,
         max_length=None,
         dropout=0.1,
-        pretrained_by="Electra",
+        pretrained_by=None,
         **kwargs,
     ):
         super().__init__(**kwargs)
@@ -110,6 +113,12 @@ class DownstreamModel(FusedTraining, keras.Model):
     def networks(self):
         return {"encoder": self.encoder, "head": self.head}
 
+    @property
+    def head_config(self):
+        """The values of `head_arguments`."""
+        config = self.get_config()
+        return {name: config[name] for name in self.head_arguments}
+
     def batches(self, features, batch_size, seed=None):
         """Returns a `tf.data.Dataset` for `fit`: see `make_batches`."""
         return make_batches(
@@ -164,16 +173,16 @@ class DownstreamModel(FusedTraining, keras.Model):
         Raises:
             ValueError: Not a preset, or no tokenizer, or arguments that do not fit.
         """
-        sizes, start = models.Electra.presets, None
-        if preset in sizes:
-            config = {"encoder": sizes[preset]["discriminator"]}
+        start = None
+        if preset in ENCODERS:
+            config = {"encoder": ENCODERS[preset]}
             if tokenizer is not None:
                 size = {"vocabulary_size": tokenizer.vocabulary_size}
                 config["encoder"] = {**config["encoder"], **size}
         elif not os.path.isdir(preset):
             raise ValueError(
-                f"Unknown preset {str(preset)!r}: neither one of {sorted(sizes)} nor a "
-                "directory."
+                f"Unknown preset {str(preset)!r}: neither one of {sorted(ENCODERS)} "
+                "nor a directory."
             )
         else:
             start = load_preset(preset)
@@ -186,8 +195,10 @@ class DownstreamModel(FusedTraining, keras.Model):
                     k: v for k, v in config.items() if k not in cls.head_arguments
                 }
             config["encoder"] = start.encoder.get_config()
-            config["pretrained_by"] = getattr(
-                start, "pretrained_by", type(start).__name__
+            config["pretrained_by"] = (
+                registered_name(type(start))
+                if isinstance(start, Pretrainer)
+                else start.pretrained_by
             )
         if tokenizer is None:
             raise ValueError(
@@ -196,8 +207,7 @@ class DownstreamModel(FusedTraining, keras.Model):
         model = cls(**{**config, **arguments}, tokenizer=tokenizer)
         if start is not None and load_weights:
             model.encoder.set_weights(start.encoder.get_weights())
-            was, now = start.get_config(), model.get_config()
-            if same_class and all(was[a] == now[a] for a in cls.head_arguments):
+            if same_class and start.head_config == model.head_config:
                 model.head.set_weights(start.head.get_weights())
         return model
 
@@ -221,16 +231,17 @@ class DownstreamModel(FusedTraining, keras.Model):
 
 
 def load_preset(directory):
-    """Loads a saved model, pretrained or fine-tuned, of whichever class."""
-    name = preset_directory.class_name(directory)
-    if name in models.__all__:
+    """Loads a saved model, pretrained or fine-tuned, of whichever class.
+
+    Args:
+        directory: What `save_to_preset` wrote.
+
+    Raises:
+        ValueError: It is not such a directory, or of a class that is not known.
+    """
+    cls = find_class(preset_directory.class_name(directory), keras.Model)
+    if not issubclass(cls, DownstreamModel):
         return models.load_preset(directory)
-    cls = keras.saving.get_registered_object(f"keras_corrupt>{name}")
-    if cls is None or not issubclass(cls, DownstreamModel):
-        raise ValueError(
-            f"{directory} is a preset of {name!r}, which is neither a pretraining nor "
-            "a fine-tuning model."
-        )
     config, tokenizer = preset_directory.read(directory, cls)
     model = cls(**config, tokenizer=tokenizer)
     preset_directory.load_weights(directory, model)

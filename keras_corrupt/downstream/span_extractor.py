@@ -1,7 +1,5 @@
 """The span of a context that answers a question (Clark's thesis, 5.2.4)."""
 
-from typing import NamedTuple
-
 import keras
 import numpy as np
 from keras import ops
@@ -16,6 +14,7 @@ from keras_corrupt.downstream.span_windows import (
     visible,
     window_starts,
 )
+from keras_corrupt.tasks.question_answering import Answer, Question
 
 HEADS = {"xlnet": XLNetSpanHead, "bert": BertSpanHead}
 
@@ -23,45 +22,6 @@ HEADS = {"xlnet": XLNetSpanHead, "bert": BertSpanHead}
 ANSWERABILITY_WEIGHT = 0.5
 #: How many spans an `Answer` lists.
 MAX_CANDIDATES = 20
-
-
-class Question(NamedTuple):
-    """A question, and the text that may hold its answer."""
-
-    question: str
-    context: str
-
-
-class Answer(NamedTuple):
-    """A predicted answer.
-
-    Attributes:
-        text: The best span, a part of the context.
-        start: The character of the context where it starts.
-        score: Its score; see the heads.
-        null_odds: Log-odds that there is no answer; `None` without answerability.
-        candidates: The best spans with different texts, as (text, start, score).
-    """
-
-    text: str
-    start: int
-    score: float
-    null_odds: float | None = None
-    candidates: tuple = ()
-
-    @property
-    def null_probability(self):
-        """The probability that there is no answer; 0 without answerability."""
-        if self.null_odds is None:
-            return 0.0
-        return float(np.exp(-np.logaddexp(0.0, -self.null_odds)))
-
-    def __str__(self):
-        return self.final_text()
-
-    def final_text(self, threshold=0.5):
-        """Returns the text, or `""` if `null_probability` exceeds the threshold."""
-        return "" if self.null_probability > threshold else self.text
 
 
 @keras.saving.register_keras_serializable(package="keras_corrupt")
@@ -233,9 +193,9 @@ class SpanExtractor(DownstreamModel):
         """Mean cross-entropy of start and end, and that of answerability if any."""
         start, end = (
             ops.sparse_categorical_crossentropy(
-                targets[place], outputs[f"{place}_logits"], from_logits=True
+                targets[name], outputs[f"{name}_logits"], from_logits=True
             )
-            for place in ("start", "end")
+            for name in ("start", "end")
         )
         loss = (start + end) / 2
         if "null_score" in outputs:

@@ -106,12 +106,12 @@ class SpanHead(keras.Model):
         }
 
     def top(self, scores):
-        """Returns the best of the last axis and their places, `[..., beam]`."""
+        """Returns the best of the last axis and their indices, `[..., beam]`."""
         # A sequence may be shorter than the beam.
         padding = [[0, 0]] * (len(scores.shape) - 1) + [[0, self.beam_size]]
         scores = ops.pad(scores, padding, constant_values=IMPOSSIBLE)
-        values, places = ops.top_k(scores, self.beam_size)
-        return values, ops.cast(places, "int32")
+        values, indices = ops.top_k(scores, self.beam_size)
+        return values, ops.cast(indices, "int32")
 
 
 class XLNetSpanHead(SpanHead):
@@ -161,15 +161,15 @@ class XLNetSpanHead(SpanHead):
         of_token = self.end_of_token(hidden)
 
         def end_logits(starts):
-            chosen = ops.cast(positions(selectable) == starts[:, None], "float32")
-            of_start = self.end_of_start(ops.einsum("bl,blh->bh", chosen, hidden))
+            one_hot = ops.cast(positions(selectable) == starts[:, None], "float32")
+            of_start = self.end_of_start(ops.einsum("bl,blh->bh", one_hot, hidden))
             inner = self.end_norm(ops.tanh(of_token + of_start[:, None]))
             return masked(self.end(inner)[..., 0], selectable > 0)
 
         def end_scores(starts):
             # One start after the other: all at once take beam x as much memory.
             scores = ops.map(
-                lambda chosen: ops.log_softmax(end_logits(chosen)),
+                lambda start: ops.log_softmax(end_logits(start)),
                 ops.transpose(starts),
             )
             return ops.transpose(scores, (1, 0, 2))

@@ -177,5 +177,5 @@ def cut(parts, room):
     if len(parts) == 1:
         return [parts[0][:room]]
     first, second = parts
-    kept = min(len(first), max(room - len(second), room - room // 2))
-    return [first[:kept], second[: room - kept]]
+    count = min(len(first), max(room - len(second), room - room // 2))
+    return [first[:count], second[: room - count]]

@@ -4,8 +4,8 @@ import keras
 from keras import ops
 
 from keras_corrupt.devices.replicas import Dropout
+from keras_corrupt.encoders.dense import Dense
 from keras_corrupt.encoders.embeddings import initializer
-from keras_corrupt.kernels import active, dropout_of
 
 
 class SelfAttention(keras.layers.Layer):
@@ -24,7 +24,7 @@ class SelfAttention(keras.layers.Layer):
         super().__init__(**kwargs)
 
         def dense(name):
-            return keras.layers.Dense(
+            return Dense(
                 hidden_size,
                 kernel_initializer=initializer(initializer_range),
                 dtype=self.dtype_policy,
@@ -37,7 +37,7 @@ class SelfAttention(keras.layers.Layer):
         self.key = dense("key")
         self.value = dense("value")
         self.output_projection = dense("output_projection")
-        self.dropout = Dropout(dropout, dtype=self.dtype_policy)
+        self.dropout = Dropout(dropout, dtype=self.dtype_policy, name="dropout")
 
     def build(self, input_shape=None):
         for layer in (self.query, self.key, self.value, self.output_projection):
@@ -55,18 +55,30 @@ class SelfAttention(keras.layers.Layer):
             training: Whether dropout is active.
 
         Returns:
-            `[batch, length, hidden]`, without the output projection's bias, which
-            is the residual's to add.
+            `[batch, length, hidden]`.
         """
-        projections = self.query, self.key, self.value
-        # One product is faster than three, and so is its gradient.
-        kernel = ops.concatenate([dense.kernel for dense in projections], axis=1)
-        context = active().attention(
-            ops.matmul(x, kernel),
-            ops.concatenate([dense.bias for dense in projections], axis=0),
-            self.num_heads,
-            mask,
-            bias,
-            *dropout_of(self.dropout, training),
+        batch, length, hidden = ops.shape(x)
+        heads = batch, length, self.num_heads, hidden // self.num_heads
+        query, key, value = (
+            ops.reshape(dense(x), heads) for dense in (self.query, self.key, self.value)
         )
-        return ops.matmul(context, self.output_projection.kernel)
+        if training and self.dropout.rate:
+            context = self._with_dropout(query, key, value, mask, bias)
+        else:
+            # On TPUs, flash attention would leave out the bias.
+            context = ops.dot_product_attention(
+                query, key, value, bias, mask, flash_attention=False
+            )
+        return self.output_projection(ops.reshape(context, (batch, length, hidden)))
+
+    def _with_dropout(self, query, key, value, mask, bias):
+        """What `ops.dot_product_attention` does, with dropout of the weights."""
+        query = ops.transpose(query, (0, 2, 1, 3))  # [batch, heads, length, size]
+        key = ops.transpose(key, (0, 2, 3, 1))
+        value = ops.transpose(value, (0, 2, 1, 3))
+        logits = ops.cast(ops.matmul(query, key), "float32") * query.shape[-1] ** -0.5
+        if bias is not None:
+            logits = logits + ops.cast(bias, "float32")
+        weights = ops.softmax(ops.where(mask, logits, -1e9))
+        weights = self.dropout(ops.cast(weights, value.dtype), training=True)
+        return ops.transpose(ops.matmul(weights, value), (0, 2, 1, 3))

@@ -68,7 +68,7 @@ class TextEmbeddings(keras.layers.Layer):
                 epsilon=1e-12, dtype=self.dtype_policy, name="norm"
             ),
         )
-        self.dropout = Dropout(dropout, dtype=self.dtype_policy)
+        self.dropout = Dropout(dropout, dtype=self.dtype_policy, name="dropout")
 
     def build(self, input_shape=None):
         for table in (self.token, self.position, self.segment):
@@ -78,9 +78,7 @@ class TextEmbeddings(keras.layers.Layer):
             self.norm.build((None, None, self.embedding_size))
 
     def call(self, token_ids, segment_ids, training=False):
-        length = ops.shape(token_ids)[1]
-        positions = ops.cast(
-            self.position.embeddings[:length], self.compute_dtype
-        )  # [length, embedding]
+        positions = self.position(ops.arange(ops.shape(token_ids)[1]))
+        # [batch, length, embedding] + [length, embedding] + [batch, length, embedding]
         summed = self.token(token_ids) + positions + self.segment(segment_ids)
         return self.dropout(self.norm(summed), training=training)

@@ -4,9 +4,13 @@ import keras
 from keras import ops
 
 from keras_corrupt.devices.replicas import Dropout
+from keras_corrupt.encoders import cost
 from keras_corrupt.encoders.attention import SelfAttention
+from keras_corrupt.encoders.dense import Dense, gelu
 from keras_corrupt.encoders.embeddings import TextEmbeddings, initializer
-from keras_corrupt.kernels import active, dropout_of
+from keras_corrupt.encoders.masks import MASKS
+from keras_corrupt.encoders.position_bias import RelativePositionBias
+from keras_corrupt.kernels import active, plain
 
 
 class TransformerLayer(keras.layers.Layer):
@@ -40,9 +44,10 @@ class TransformerLayer(keras.layers.Layer):
                 epsilon=1e-12, dtype=self.dtype_policy, name=name
             )
 
-        def dense(units, name):
-            return keras.layers.Dense(
+        def dense(units, name, activation=None):
+            return Dense(
                 units,
+                activation,
                 kernel_initializer=initializer(initializer_range),
                 dtype=self.dtype_policy,
                 name=name,
@@ -60,10 +65,12 @@ class TransformerLayer(keras.layers.Layer):
             name="attention",
         )
         self.attention_norm = norm("attention_norm")
-        self.intermediate = dense(intermediate_size, "intermediate")
+        self.intermediate = dense(
+            intermediate_size, "intermediate", gelu(approximate_gelu)
+        )
         self.feedforward_output = dense(hidden_size, "feedforward_output")
         self.feedforward_norm = norm("feedforward_norm")
-        self.dropout = Dropout(dropout, dtype=self.dtype_policy)
+        self.dropout = Dropout(dropout, dtype=self.dtype_policy, name="dropout")
 
     def build(self, input_shape=None):
         shape = (None, None, self.hidden_size)
@@ -77,38 +84,29 @@ class TransformerLayer(keras.layers.Layer):
         self.feedforward_output.build((None, None, self.intermediate_size))
 
     def call(self, x, mask, bias=None, training=False):
-        kernels = active()
-
-        def residual_norm(x, y, dense, norm):
-            bias, gamma, beta = map(
-                ops.convert_to_tensor, (dense.bias, norm.gamma, norm.beta)
-            )
-            dropout = dropout_of(self.dropout, training)
-            return kernels.residual_norm(
-                x, y, bias, gamma, beta, norm.epsilon, *dropout
-            )
-
+        """Returns `[batch, length, hidden]`; the arguments are `SelfAttention`'s."""
+        if active() is not plain and not self._is_quantized():
+            return active().transformer_layer(self, x, mask, bias, training)
         attended = self.attention(x, mask, bias, training=training)
-        output_projection = self.attention.output_projection
-        x = residual_norm(x, attended, output_projection, self.attention_norm)
-        fed = kernels.bias_gelu_matmul(
-            ops.matmul(x, self.intermediate.kernel),
-            self.intermediate.bias,
-            self.feedforward_output.kernel,
-            self.approximate_gelu,
-        )
-        return residual_norm(x, fed, self.feedforward_output, self.feedforward_norm)
+        x = self.attention_norm(x + self.dropout(attended, training=training))
+        fed = self.feedforward_output(self.intermediate(x))
+        return self.feedforward_norm(x + self.dropout(fed, training=training))
+
+    def _is_quantized(self):
+        layers = self._flatten_layers(include_self=False)
+        return any(layer.quantization_mode for layer in layers)
 
 
 @keras.saving.register_keras_serializable(package="keras_corrupt")
 class TransformerEncoder(keras.Model):
-    """A bidirectional Transformer over token ids.
+    """A Transformer over token ids.
 
     With `embedding_size` unlike `hidden_size` a linear layer maps the embeddings to
     the hidden size, as ELECTRA-Small and every small generator do.
 
-    The weights exist once the constructor returns. `embed`, `attention_mask` and
-    `layers_` are there for objectives that run only some of the layers.
+    The weights exist once the constructor returns. `embed`, `attention_mask`,
+    `attention_bias` and `layers_` are there for objectives that run only some of the
+    layers.
 
     Args:
         vocabulary_size: Number of token ids.
@@ -125,10 +123,16 @@ class TransformerEncoder(keras.Model):
         approximate_gelu: Whether the activation is gelu's tanh approximation, as in
             KerasHub, and not gelu itself, as in the released ELECTRA and in Hugging
             Face.
+        attention: What a position sees: `"bidirectional"`, all tokens;
+            `"left_to_right"`, itself and the tokens before it, or `"right_to_left"`,
+            itself and those after it, as the two towers of Electric's generator do
+            (Clark's thesis, 5.1.5).
+        relative_positions: `None`, or `num_buckets` and `max_distance` of a
+            `RelativePositionBias`, beside the absolute positions.
         tied_to: Another encoder, some of whose parts are used instead of new ones:
             the variables are the same ones, not copies.
-        tied_parts: Which: parts of `TextEmbeddings`, and `projection`, from the
-            embedding size to the hidden size.
+        tied_parts: Which: parts of `TextEmbeddings`; `projection`, from the embedding
+            size to the hidden size; `position_bias`.
         tied_layers: How many of its layers, counted from the bottom.
 
     Example:
@@ -159,6 +163,8 @@ class TransformerEncoder(keras.Model):
         attention_dropout=0.1,
         initializer_range=0.02,
         approximate_gelu=False,
+        attention="bidirectional",
+        relative_positions=None,
         tied_to=None,
         tied_parts=("token", "position"),
         tied_layers=0,
@@ -169,6 +175,10 @@ class TransformerEncoder(keras.Model):
             raise ValueError(
                 f"`num_heads` must divide `hidden_size`; got num_heads={num_heads}, "
                 f"hidden_size={hidden_size}."
+            )
+        if attention not in MASKS:
+            raise ValueError(
+                f"`attention` must be one of {sorted(MASKS)}; got {attention!r}."
             )
         available = min(num_layers, tied_to.num_layers) if tied_to is not None else 0
         if not 0 <= tied_layers <= available:
@@ -200,11 +210,29 @@ class TransformerEncoder(keras.Model):
         if tied_to is not None and "projection" in tied_parts:
             self.embedding_projection = tied_to.embedding_projection
         elif embedding_size != hidden_size:
-            self.embedding_projection = keras.layers.Dense(
+            self.embedding_projection = Dense(
                 hidden_size,
                 kernel_initializer=initializer(initializer_range),
                 dtype=self.dtype_policy,
                 name="embedding_projection",
+            )
+        self.position_bias = None
+        if tied_to is not None and "position_bias" in tied_parts:
+            theirs = tied_to.relative_positions, tied_to.num_heads
+            if theirs != (relative_positions, num_heads):
+                raise ValueError(
+                    '`tied_parts` has "position_bias", so `relative_positions` and '
+                    f"`num_heads` must be those of `tied_to`, {theirs}; got "
+                    f"{(relative_positions, num_heads)}."
+                )
+            self.position_bias = tied_to.position_bias
+        elif relative_positions is not None:
+            self.position_bias = RelativePositionBias(
+                **relative_positions,
+                num_heads=num_heads,
+                initializer_range=initializer_range,
+                dtype=self.dtype_policy,
+                name="position_bias",
             )
         tied = tied_to.layers_[:tied_layers] if tied_layers else []
         self.layers_ = tied + [
@@ -235,6 +263,8 @@ class TransformerEncoder(keras.Model):
         self.attention_dropout = attention_dropout
         self.initializer_range = initializer_range
         self.approximate_gelu = approximate_gelu
+        self.attention = attention
+        self.relative_positions = relative_positions
 
         self.build()
 
@@ -260,9 +290,10 @@ class TransformerEncoder(keras.Model):
             `[batch, length, hidden_size]`, the last layer's output.
         """
         mask = self.attention_mask(inputs)
+        bias = self.attention_bias(inputs)
         x = self.embed(inputs, training=training)
         for layer in self.layers_:
-            x = layer(x, mask, training=training)
+            x = layer(x, mask, bias, training=training)
         return x
 
     def embed(self, inputs, training=False):
@@ -277,17 +308,29 @@ class TransformerEncoder(keras.Model):
         x = self.embeddings(
             inputs["token_ids"], inputs["segment_ids"], training=training
         )
-        dense = self.embedding_projection
-        if dense is None:
-            return x
-        # Not by the layer's `call`: in bfloat16 it would also add up the gradient of
-        # the bias, and most of some thousand terms would be lost.
-        projected = ops.cast(ops.matmul(x, ops.cast(dense.kernel, x.dtype)), "float32")
-        return ops.cast(projected + ops.cast(dense.bias, "float32"), x.dtype)
+        if self.embedding_projection is not None:
+            x = self.embedding_projection(x)
+        return x
 
     def attention_mask(self, inputs):
-        """Returns a boolean `[batch, 1, 1, length]`: every query sees every token."""
-        return ops.cast(inputs["padding_mask"], "bool")[:, None, None, :]
+        """Returns the mask of every layer, broadcastable as `SelfAttention` has it."""
+        return MASKS[self.attention](inputs["padding_mask"])
+
+    def attention_bias(self, inputs):
+        """Returns the bias of every layer's attention logits, or `None`."""
+        if self.position_bias is None:
+            return None
+        return self.position_bias(length=ops.shape(inputs["token_ids"])[1])
+
+    def flops(self, length, training=False):
+        """Counts one sequence, forward: see `cost.encoder_flops`."""
+        return cost.encoder_flops(self.get_config(), length, training)
+
+    def activation_bytes(self, batch_size, length, number_bytes):
+        """Counts what a training step keeps: see `cost.encoder_activation_bytes`."""
+        return cost.encoder_activation_bytes(
+            self.get_config(), batch_size, length, number_bytes
+        )
 
     def get_config(self):
         return {
@@ -303,4 +346,6 @@ class TransformerEncoder(keras.Model):
             "attention_dropout": self.attention_dropout,
             "initializer_range": self.initializer_range,
             "approximate_gelu": self.approximate_gelu,
+            "attention": self.attention,
+            "relative_positions": self.relative_positions,
         }

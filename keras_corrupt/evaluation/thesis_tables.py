@@ -1,15 +1,28 @@
-"""Clark's thesis's sizes, parameters and FLOPs beside ours, as Markdown tables."""
+"""Clark's thesis's sizes, parameters and FLOPs beside ours, as Markdown tables.
+
+    python -m keras_corrupt.evaluation.thesis_tables
+
+Three different counts are published for "the ELECTRA discriminator":
+
+- Our encoder holds what the exported model needs: token, position and two segment
+  embeddings, their layer norm, a projection where the embedding size is not the
+  hidden size, and the layers. Small has 13,483,008 parameters.
+- The public counts (13,548,800 for small, 109,482,240 for base, 335,141,888 for
+  large) are KerasHub's `ElectraBackbone`, which ends in a pooler: a dense layer
+  from hidden to hidden. The released checkpoints hold no weights for it, so they
+  leave it at its initial values. The difference to ours is exactly
+  `hidden_size * (hidden_size + 1)`.
+- Our discriminator is the encoder and the replaced token detection head, whose
+  first dense layer happens to have the pooler's shape. It is therefore
+  `hidden_size + 1` larger than the public count: the second dense layer.
+"""
 
 from typing import NamedTuple
 
-from keras_corrupt.evaluation.flops import (
-    electra_flops,
-    inference_flops,
-    masked_lm_flops,
-    training_flops,
-)
-from keras_corrupt.evaluation.parameters import electra_parameters, masked_lm_parameters
+from keras_corrupt.models.cost import training_flops
+from keras_corrupt.models.electra import cost as electra
 from keras_corrupt.models.electra.presets import PRESETS as ELECTRA
+from keras_corrupt.models.masked_lm import cost as masked_lm
 from keras_corrupt.models.masked_lm.presets import PRESETS as MASKED_LM
 
 SIZES = ("small", "base", "large")
@@ -127,9 +140,9 @@ def run_parameters(run):
         Int. Parameters, without ELECTRA's generator.
     """
     if run.system == "electra":
-        counts = electra_parameters(run_preset(run))
+        counts = electra.parameters(run_preset(run))
         return counts["discriminator"] + counts["rtd_head"]
-    return masked_lm_parameters(run_preset(run))["total"]
+    return masked_lm.parameters(run_preset(run))["total"]
 
 
 def run_flops(run):
@@ -142,8 +155,9 @@ def run_flops(run):
         Int. FLOPs, forward and backward, of all steps.
     """
     length, batch_size = SCHEDULES[run.size]
-    forward = electra_flops if run.system == "electra" else masked_lm_flops
-    return training_flops(forward(run_preset(run), length), batch_size, run.steps)
+    cost = electra if run.system == "electra" else masked_lm
+    forward = cost.forward_flops(run_preset(run), length)
+    return training_flops(forward, batch_size, run.steps)
 
 
 def scientific(value):
@@ -241,7 +255,7 @@ def print_tables():
     for run in RUNS + EXPLANATIONS:
         preset = run_preset(run)
         encoder = preset["discriminator" if run.system == "electra" else "encoder"]
-        infer = scientific(inference_flops(encoder, length=128))
+        infer = scientific(electra.inference_flops(encoder, length=128))
         train = scientific(run_flops(run))
         rows.append([run.name, run_parameters(run), run.params])
         rows[-1] += [train, run.train, infer, run.infer]
@@ -250,7 +264,7 @@ def print_tables():
     print("\n" + NOTES)
 
     print("\nELECTRA's parameters, by part\n")
-    parts = {name: electra_parameters(preset) for name, preset in ELECTRA.items()}
+    parts = {name: electra.parameters(preset) for name, preset in ELECTRA.items()}
     header = ["Preset", *parts["small"], "released", "released - encoder"]
     rows = []
     for name, counts in parts.items():
@@ -263,3 +277,7 @@ def print_tables():
         "released\nweights do not fill. The generator is counted without the token "
         "and position\nembeddings that it shares with the discriminator."
     )
+
+
+if __name__ == "__main__":
+    print_tables()

@@ -1,28 +1,28 @@
 """What a training step does between its matrix products, sampling, Adam's update.
 
-`plain` says in `keras.ops` what each function computes; it is what JAX, GPUs and TPUs
-run, and inference. `fused` computes the same on TensorFlow and CPUs in fewer passes
-over memory. Its functions cannot be part of a step that XLA compiles as a whole, and
-outside a graph each call makes one, so they are chosen by `FusedTraining`, whose `fit`
-knows.
+The layers, and `plain` for what is no layer, say in `keras.ops` what is computed; that
+is what JAX, GPUs and TPUs run, and inference. `fused` computes the same on TensorFlow
+and CPUs in fewer passes over memory. Its functions cannot be part of a step that XLA
+compiles as a whole, and outside a graph each call makes one, so they are chosen by
+`FusedTraining`, whose training step knows.
+
+`fused` is a guest: it loads when a first training step asks for it, and where it
+cannot, training goes on with `plain`.
 """
 
 import contextlib
 import contextvars
+import functools
+import os
 import sys
 
 import keras
-from keras import ops
 
 from keras_corrupt.devices.accelerators import accelerators
 from keras_corrupt.kernels import plain
 
-if keras.backend.backend() == "tensorflow" and sys.platform != "win32":
-    import tensorflow as tf
-
-    from keras_corrupt.kernels import fused
-else:
-    fused = plain
+#: The environment variable that turns the fused kernels off if it is "plain".
+SWITCH = "KERAS_CORRUPT_KERNELS"
 
 _active = contextvars.ContextVar("kernels", default=plain)
 
@@ -42,29 +42,65 @@ def use(kernels):
         _active.reset(token)
 
 
+@functools.cache
+def fused_kernels():
+    """Loads the fused kernels; says once on stderr why, if they cannot be loaded.
+
+    Returns:
+        The module `fused`, or `None` if it cannot be loaded, if the environment
+        variable `KERAS_CORRUPT_KERNELS` is `plain`, or if TensorFlow is not the
+        backend.
+
+    Raises:
+        ValueError: The environment variable has another value.
+    """
+    switch = os.environ.get(SWITCH, "")
+    if switch not in ("", "plain"):
+        raise ValueError(
+            f"{SWITCH}={switch!r}: set it to 'plain' to turn the fused kernels off, or "
+            "not at all."
+        )
+    if switch or keras.backend.backend() != "tensorflow":
+        return None
+    try:
+        from keras_corrupt.kernels import fused
+        from keras_corrupt.kernels.fused.trial import try_operation
+
+        try_operation()
+        return fused
+    # Whatever goes wrong in a compiler or in TensorFlow's C interface: `plain` works.
+    except Exception as error:
+        reason = (str(error).strip() or type(error).__name__).splitlines()[0]
+        print(
+            f"keras_corrupt: no fused kernels, training is slower: {reason}",
+            file=sys.stderr,
+        )
+        return None
+
+
 class FusedTraining:
-    """Makes a model's `fit` use the fused kernels where they can run."""
+    """Makes a model's training step use the fused kernels where they can run."""
 
     def train_step(self, *args):
         can_run = (
-            fused is not plain
-            and not tf.executing_eagerly()
+            keras.backend.backend() == "tensorflow"
             and not self.jit_compile
             and self.compute_dtype in ("float32", "bfloat16")
+            and _in_graph_without_xla()
             and not accelerators()
         )
-        with use(fused if can_run else plain):
+        with use((fused_kernels() if can_run else None) or plain):
             return super().train_step(*args)
 
 
-def dense_gelu(x, dense, approximate):
-    """Applies a `keras.layers.Dense` without activation, then gelu."""
-    product = ops.matmul(x, ops.cast(dense.kernel, x.dtype))
-    return active().bias_gelu(product, dense.bias, approximate)
+def _in_graph_without_xla():
+    """Returns whether TensorFlow makes a graph now, and XLA will not compile it."""
+    import tensorflow as tf
 
-
-def dropout_of(layer, training):
-    """Returns the rate and the seed generator of a `replicas.Dropout`."""
-    if training and layer.rate > 0:
-        return layer.rate, layer.seed_generator
-    return 0.0, None
+    if tf.executing_eagerly():
+        return False
+    try:
+        from tensorflow.python.ops.control_flow_util import GraphOrParentsInXlaContext
+    except ImportError:  # it is not public; without it only the model's setting counts
+        return True
+    return not GraphOrParentsInXlaContext(tf.compat.v1.get_default_graph())

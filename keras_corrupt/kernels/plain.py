@@ -1,106 +1,11 @@
-"""The kernels in `keras.ops`: the definition, run where `fused` is not.
+"""The kernels that are no layers, in `keras.ops`: the definition, where `fused` is not.
 
-Inputs may be of any float type, and results have the type of the first. The norm, the
-gelu and the softmax are computed in float32.
+Logits may be of any float type, and are computed with in float32.
 """
 
 import keras
 import numpy as np
 from keras import ops
-
-
-def attention(projected, bias, num_heads, mask, logits_bias=None, rate=0.0, seed=None):
-    """Multi-head attention without its four projections (Vaswani et al., 2017, 3.2).
-
-    Args:
-        projected: `[batch, length, 3 * hidden]`: query, key and value side by side.
-        bias: `[3 * hidden]`, added to them.
-        num_heads: Number of heads; divides `hidden`.
-        mask: Boolean, broadcastable to `[batch, heads, length, length]`, true where a
-            query (third axis) may look at a key (fourth).
-        logits_bias: `None`, or what is added to the attention logits, broadcastable
-            likewise (relative positions).
-        rate: Dropout rate of the attention weights.
-        seed: A `keras.random.SeedGenerator`, for a positive rate.
-
-    Returns:
-        `[batch, length, hidden]`.
-    """
-    batch, length, width = ops.shape(projected)
-    hidden = width // 3
-    shape = (batch, length, num_heads, hidden // num_heads)
-    shifted = ops.cast(projected, "float32") + ops.cast(bias, "float32")
-    query, key, value = (
-        ops.reshape(x, shape)
-        for x in ops.split(ops.cast(shifted, projected.dtype), 3, axis=-1)
-    )
-    if rate == 0:  # the fused op has no dropout
-        context = ops.dot_product_attention(query, key, value, logits_bias, mask)
-        return ops.reshape(context, (batch, length, hidden))
-    query = ops.transpose(query, (0, 2, 1, 3))  # [batch, heads, length, head]
-    key = ops.transpose(key, (0, 2, 3, 1))
-    value = ops.transpose(value, (0, 2, 1, 3))
-    logits = ops.cast(ops.matmul(query, key), "float32")
-    logits = logits * shape[-1] ** -0.5
-    if logits_bias is not None:
-        logits = logits + ops.cast(logits_bias, "float32")
-    weights = dropout(ops.softmax(ops.where(mask, logits, -1e9)), rate, seed)
-    context = ops.matmul(ops.cast(weights, value.dtype), value)
-    return ops.reshape(ops.transpose(context, (0, 2, 1, 3)), (batch, length, hidden))
-
-
-def residual_norm(x, y, bias, gamma, beta, epsilon, rate=0.0, seed=None):
-    """Layer norm of `x + dropout(y + bias)`.
-
-    Args:
-        x: `[batch, length, hidden]`.
-        y: `[batch, length, hidden]`.
-        bias: `[hidden]`.
-        gamma: `[hidden]`, the norm's factor.
-        beta: `[hidden]`, the norm's shift.
-        epsilon: Added to the variance.
-        rate: Dropout rate.
-        seed: A `keras.random.SeedGenerator`, for a positive rate.
-
-    Returns:
-        An array like `x`.
-    """
-    y = dropout(ops.cast(y, "float32") + ops.cast(bias, "float32"), rate, seed)
-    z = ops.cast(x, "float32") + y
-    centred = z - ops.mean(z, axis=-1, keepdims=True)
-    variance = ops.mean(ops.square(centred), axis=-1, keepdims=True)
-    normal = centred * ops.rsqrt(variance + epsilon)
-    return ops.cast(normal * gamma + beta, x.dtype)
-
-
-def bias_gelu(x, bias, approximate=False):
-    """Gelu of `x + bias`.
-
-    Args:
-        x: `[..., hidden]`.
-        bias: `[hidden]`.
-        approximate: Whether to use gelu's tanh approximation.
-
-    Returns:
-        An array like `x`.
-    """
-    y = ops.cast(x, "float32") + ops.cast(bias, "float32")
-    return ops.cast(ops.gelu(y, approximate=approximate), x.dtype)
-
-
-def bias_gelu_matmul(x, bias, kernel, approximate=False):
-    """The product of `bias_gelu` and a matrix.
-
-    Args:
-        x: `[..., hidden]`.
-        bias: `[hidden]`.
-        kernel: `[hidden, width]`.
-        approximate: Whether to use gelu's tanh approximation.
-
-    Returns:
-        `[..., width]`.
-    """
-    return ops.matmul(bias_gelu(x, bias, approximate), kernel)
 
 
 def output_logits(products, bias):
@@ -198,11 +103,6 @@ def likeliest_others(logits, excluded_ids, count):
     is_excluded = token_ids == ops.cast(excluded_ids, "int32")[..., None]
     others = ops.where(is_excluded, -np.inf, logits)
     return ops.cast(ops.top_k(others, count)[1], "int32")
-
-
-def dropout(x, rate, seed):
-    """Zeroes a fraction `rate` of `x`, and scales up the rest."""
-    return keras.random.dropout(x, rate, seed=seed) if rate else x
 
 
 def adam(variable, momentum, velocity, gradient, rate, beta_1, beta_2, epsilon):

@@ -3,27 +3,29 @@
 from keras_corrupt.models import preset_directory
 from keras_corrupt.models.electra.electra import Electra
 from keras_corrupt.models.masked_lm.masked_lm import MaskedLM
+from keras_corrupt.models.pretrainer import Pretrainer
+from keras_corrupt.models.registry import find_class
 from keras_corrupt.models.teams.teams import Teams
 
-__all__ = ["Electra", "MaskedLM", "Teams", "load_preset"]
+__all__ = ["Electra", "MaskedLM", "Pretrainer", "Teams", "load_preset"]
 
 
 def load_preset(directory):
     """Loads a saved preset, whichever model it is of.
 
     Args:
-        directory: What `save_to_preset` wrote.
+        directory: What `save_to_preset` wrote. A model that is not of this package is
+            known once the module that defines it has been imported.
 
     Returns:
         The model.
 
     Raises:
-        ValueError: It is not such a directory.
+        ValueError: It is not such a directory, or of an unknown model.
     """
     name = preset_directory.class_name(directory)
-    models = {cls.__name__: cls for cls in (Electra, MaskedLM, Teams)}
-    if name not in models:
-        raise ValueError(
-            f"{directory} is a preset of {name!r}; known models: {sorted(models)}."
-        )
-    return models[name].from_preset(directory)
+    try:
+        cls = find_class(name, Pretrainer)
+    except ValueError as error:
+        raise ValueError(f"{directory} cannot be loaded: {error}") from error
+    return cls.from_preset(directory)

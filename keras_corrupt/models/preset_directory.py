@@ -2,9 +2,10 @@
 
     config.json                       format, class and constructor arguments
     tokenizer.json and others         when the model has a tokenizer
-    <network>/model.weights.h5        one folder for each network
+    <network>/model.safetensors       one folder for each network
 
-Nothing in it is executed or unpickled: JSON, text, and HDF5 arrays only.
+Nothing in it is executed or unpickled: JSON, text, and plain arrays only. Presets that
+were written before `model.safetensors` have `model.weights.h5`.
 """
 
 import json
@@ -12,11 +13,19 @@ import os
 import shutil
 from pathlib import Path
 
-import h5py
+import keras
+import numpy as np
+import safetensors
+from safetensors.numpy import save_file
 
 from keras_corrupt import tokenizers
+from keras_corrupt.models import hdf5_weights
+from keras_corrupt.models.named_variables import named_variables
+from keras_corrupt.models.registry import registered_name
 
-FORMAT = "keras_corrupt/1"
+FORMAT = "keras_corrupt/2"
+#: Formats that can be read, with the file of a network's weights.
+WEIGHTS = {"keras_corrupt/1": "model.weights.h5", FORMAT: "model.safetensors"}
 
 
 def write(directory, model):
@@ -30,12 +39,12 @@ def write(directory, model):
         temporary.mkdir(parents=True)
         for name, network in model.networks.items():
             (temporary / name).mkdir()
-            network.save_weights(temporary / name / "model.weights.h5")
+            save_file(_arrays(network), temporary / name / WEIGHTS[FORMAT])
         if model.tokenizer is not None:
             model.tokenizer.save(temporary)
         content = {
             "format": FORMAT,
-            "class": type(model).__name__,
+            "class": registered_name(type(model)),
             "config": model.get_config(),
         }
         (temporary / "config.json").write_text(json.dumps(content, indent=2) + "\n")
@@ -52,7 +61,7 @@ def write(directory, model):
 
 
 def class_name(directory):
-    """Returns the name of the model class that a preset is of."""
+    """Returns the registered name of the model class that a preset is of."""
     return _read_config(Path(directory))["class"]
 
 
@@ -65,7 +74,7 @@ def read(directory, cls):
             f"{sorted(cls.presets)} nor a directory."
         )
     content = _read_config(directory)
-    if content["class"] != cls.__name__:
+    if content["class"] != registered_name(cls):
         raise ValueError(
             f"{directory} is a preset of {content['class']}, not of {cls.__name__}; "
             f"load it with {content['class']}.from_preset."
@@ -77,14 +86,22 @@ def read(directory, cls):
 
 
 def load_weights(directory, model):
-    """Loads the weights of every network of `model`."""
+    """Loads the weights of every network of `model`.
+
+    Raises:
+        ValueError: A file is missing, or holds other arrays than the network has.
+    """
+    file = WEIGHTS[_read_config(Path(directory))["format"]]
     for name, network in model.networks.items():
-        path = Path(directory) / name / "model.weights.h5"
+        path = Path(directory) / name / file
         if not path.exists():
             raise ValueError(f"The preset {str(directory)!r} lacks {path}.")
-        _refuse_external_data(path)
         try:
-            network.load_weights(path)
+            if file == WEIGHTS[FORMAT]:
+                _load_safetensors(path, network)
+            else:
+                hdf5_weights.load(path, network)
+        # Keras's reader of HDF5 raises whatever a foreign file makes it.
         except Exception as error:
             raise ValueError(
                 f"{path} does not hold the weights of {type(model).__name__}'s {name} "
@@ -92,12 +109,54 @@ def load_weights(directory, model):
             ) from error
 
 
+def _weights(network):
+    """Returns the named variables of a network that are weights."""
+    return {
+        name: variable
+        for name, variable in named_variables(network).items()
+        if "seed_generator" not in name
+    }
+
+
+def _arrays(network):
+    return {
+        name: np.ascontiguousarray(keras.ops.convert_to_numpy(variable))
+        for name, variable in _weights(network).items()
+    }
+
+
+def _load_safetensors(path, network):
+    variables = _weights(network)
+    with safetensors.safe_open(path, framework="numpy") as file:
+        shapes = {name: tuple(file.get_slice(name).get_shape()) for name in file.keys()}
+        _check(shapes, variables)  # by the header, before anything is read
+        for name, variable in variables.items():
+            variable.assign(file.get_tensor(name))
+
+
+def _check(shapes, variables):
+    """Raises a `ValueError` unless the names and shapes are those of the variables."""
+    expected = {name: tuple(variable.shape) for name, variable in variables.items()}
+    problems = [f"{name} is missing" for name in expected if name not in shapes]
+    problems += [f"{name} is not the model's" for name in shapes.keys() - expected]
+    problems += [
+        f"{name} has the shape {shapes[name]}, not {shape}"
+        for name, shape in expected.items()
+        if shapes.get(name, shape) != shape
+    ]
+    if problems:
+        more = f"; and {len(problems) - 3} more" if len(problems) > 3 else ""
+        raise ValueError("; ".join(problems[:3]) + more)
+
+
 def _read_config(directory):
     path = directory / "config.json"
     try:
         content = json.loads(path.read_text())
-        if content["format"] != FORMAT:
-            raise ValueError(f"its format is {content['format']!r}, not {FORMAT!r}")
+        if content["format"] not in WEIGHTS:
+            raise ValueError(
+                f"its format is {content['format']!r}, none of {', '.join(WEIGHTS)}"
+            )
         if not isinstance(content["config"], dict) or not content["class"]:
             raise ValueError("its class or config is malformed")
     except (OSError, ValueError, KeyError, TypeError) as error:
@@ -106,20 +165,3 @@ def _read_config(directory):
             f"{path.name}: {error}"
         ) from error
     return content
-
-
-def _refuse_external_data(path):
-    # An HDF5 file can point at other files on the reader's disk.
-    def check(group):
-        for name in group:
-            link = group.get(name, getlink=True)
-            if not isinstance(link, h5py.HardLink):
-                raise ValueError(f"{path} links to other data at {name!r}; refused.")
-            item = group[name]
-            if isinstance(item, h5py.Group):
-                check(item)
-            elif item.external or item.is_virtual:
-                raise ValueError(f"{path} keeps {name!r} in another file; refused.")
-
-    with h5py.File(path, "r") as file:
-        check(file)

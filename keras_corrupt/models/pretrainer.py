@@ -1,15 +1,26 @@
 """The base of every pretraining model: networks + corruption -> named losses."""
 
 import keras
+import numpy as np
 from keras import ops
 
+from keras_corrupt.corruption import (
+    Masking,
+    choose_positions,
+    choose_spans,
+    choose_words,
+)
 from keras_corrupt.devices.replicas import (
     SeedGenerator,
-    share_of_loss,
+    replica_loss,
     sum_over_replicas,
 )
+from keras_corrupt.encoders import TransformerEncoder
 from keras_corrupt.kernels import FusedTraining
-from keras_corrupt.models import preset_directory
+from keras_corrupt.models import fine_tuning, preset_directory
+
+MASKINGS = ("token", "whole_word", "span")
+SPAN_LENGTHS = ("geometric", "fixed")
 
 
 def weighted_mean(values, weights):
@@ -28,34 +39,50 @@ class Pretrainer(FusedTraining, keras.Model):
     """Turns outputs into weighted loss terms, metrics and presets.
 
     A subclass builds its networks in the constructor, corrupts text in `call` and
-    says in `loss_terms` what it learns from. Everything else is here.
+    says in `loss_terms` what it learns from. What else is true of it alone it says in
+    the methods and attributes below: its cost, how an example reads, what guessing
+    reaches, what to warn of. Training, presets and command lines need nothing more:
+    README.md in this folder has an example.
 
     Args:
         vocabulary_size: Number of token ids of all networks.
         max_length: The longest sequence all networks can read.
         mask_rate: Fraction of tokens to corrupt, between 0 and 1, both excluded.
-        mask_id: Id of `[MASK]`.
-        unmaskable_ids: Ids never corrupted: `[PAD]`, `[CLS]`, `[SEP]`. The default
-            ids are those of BERT's English vocabulary.
+        masking: What is chosen to be corrupted: a `"token"` alone, a `"whole_word"`
+            (Devlin et al., 2019, in their later releases), or a `"span"` of words
+            (Joshi et al., 2020). The latter two need the tokenizer.
+        span_length: Mean number of words in a span.
+        span_lengths: `"geometric"` or `"fixed"`: how spans' lengths are distributed.
+        mask_id: Id of the mask token.
+        unmaskable_ids: Ids never corrupted. The default ids are those of BERT's English
+            vocabulary.
         seed: Seed of masking and sampling.
-        tokenizer: A `Tokenizer`; its ids then take the place of the three
-            arguments above. Needed for raw strings, not for training on ids.
+        tokenizer: A `Tokenizer`; its ids then take the place of `mask_id` and
+            `unmaskable_ids`. Needed for raw strings, not for training on ids.
     """
 
     #: Preset name -> constructor arguments.
     presets = {}
+    #: Constructor argument that describes a network -> that network's class. The first
+    #: is the network which is fine-tuned later.
+    network_arguments = {"encoder": TransformerEncoder}
     #: Name of a loss term -> its weight in the total.
     loss_weights = {}
-    #: Constructor argument that describes the encoder which is fine-tuned later.
-    main_network = "encoder"
-    #: Metric -> what guessing at random reaches, where no other metric tells.
-    chance = {}
+    #: Roles of the tokenizer's special tokens that are never corrupted.
+    unmaskable_roles = ("padding", "classify", "separate")
+    #: Validation metric -> its name for people, in the order of the closing table.
+    metric_names = {}
+    #: How to read what `describe_examples` returns.
+    examples_legend = "[original: prediction]"
 
     def __init__(
         self,
         vocabulary_size,
         max_length,
-        mask_rate,
+        mask_rate=0.15,
+        masking="token",
+        span_length=3.0,
+        span_lengths="geometric",
         mask_id=103,
         unmaskable_ids=(0, 101, 102),
         seed=0,
@@ -63,11 +90,19 @@ class Pretrainer(FusedTraining, keras.Model):
         **kwargs,
     ):
         super().__init__(**kwargs)
-        if not 0.0 < mask_rate < 1.0:
+        if isinstance(mask_rate, str) or not 0.0 < mask_rate < 1.0:
             raise ValueError(
                 f"`mask_rate` must lie between 0 and 1, both excluded (the papers use "
-                f"0.15 and 0.25); got {mask_rate}."
+                f"0.15 and 0.25); got {mask_rate!r}."
             )
+        for name, value, known in (
+            ("masking", masking, MASKINGS),
+            ("span_lengths", span_lengths, SPAN_LENGTHS),
+        ):
+            if value not in known:
+                raise ValueError(f"`{name}` must be one of {known}; got {value!r}.")
+        if isinstance(span_length, str) or not span_length >= 1:
+            raise ValueError(f"`span_length` must be 1 or more; got {span_length!r}.")
         if tokenizer is not None:
             if tokenizer.vocabulary_size > vocabulary_size:
                 raise ValueError(
@@ -76,10 +111,8 @@ class Pretrainer(FusedTraining, keras.Model):
                     "with a `vocabulary_size` at least as large."
                 )
             mask_id = tokenizer.mask_id
-            unmaskable_ids = (
-                tokenizer.padding_id,
-                tokenizer.classify_id,
-                tokenizer.separate_id,
+            unmaskable_ids = tuple(
+                tokenizer.role_ids[role] for role in self.unmaskable_roles
             )
         if not all(0 <= i < vocabulary_size for i in (mask_id, *unmaskable_ids)):
             raise ValueError(
@@ -90,14 +123,17 @@ class Pretrainer(FusedTraining, keras.Model):
         self.vocabulary_size = vocabulary_size
         self.max_length = max_length
         self.mask_rate = mask_rate
+        self.masking = masking
+        self.span_length = span_length
+        self.span_lengths = span_lengths
         self.mask_id = mask_id
         self.unmaskable_ids = tuple(unmaskable_ids)
         self.seed = seed
         self.tokenizer = tokenizer
         self.seed_generator = SeedGenerator(seed)
-        self.term_metrics = [
-            keras.metrics.Mean(name=f"{term}_loss") for term in self.loss_weights
-        ]
+        self.term_metrics = {
+            term: keras.metrics.Mean(name=f"{term}_loss") for term in self.loss_weights
+        }
 
     # === What a subclass defines ===
 
@@ -111,16 +147,82 @@ class Pretrainer(FusedTraining, keras.Model):
         """The encoder that is fine-tuned after pretraining."""
         raise NotImplementedError
 
-    def forward_flops(self, length):
-        """Returns the FLOPs of one training sequence, forward (see `flops`)."""
-        raise NotImplementedError
-
     def loss_terms(self, outputs):
         """Returns term name -> (value at each position, weight of each position)."""
         raise NotImplementedError
 
     def update_metrics(self, outputs):
         """Updates the model's own metrics from the outputs of `call`."""
+
+    def forward_flops(self, length):
+        """Returns the FLOPs of one training sequence, forward (`encoders/cost.py`)."""
+        raise NotImplementedError
+
+    def activation_bytes(self, batch_size, length):
+        """Returns the most memory that a step's activations take, in bytes."""
+        raise NotImplementedError
+
+    def describe_examples(self, inputs):
+        """Describes what the model does to some examples.
+
+        Args:
+            inputs: The model's inputs, NumPy arrays `[batch, length]`.
+
+        Returns:
+            A list of strings, one for each example, as `examples_legend` explains.
+        """
+        raise NotImplementedError
+
+    def baselines(self, metrics, unigram):
+        """Returns what guessing reaches: metric -> (value, what guesses).
+
+        Args:
+            metrics: The model's validation metrics.
+            unigram: `Unigram`, the scores of guessing tokens by frequency.
+        """
+        return {}
+
+    def warnings(self, metrics, unigram):
+        """Yields what looks wrong in the second half of a run, each with a remedy.
+
+        Args:
+            metrics: The model's validation metrics.
+            unigram: See `baselines`.
+        """
+        return ()
+
+    @property
+    def number_bytes(self):
+        """Bytes of a number that the layers compute: 2 in mixed precision, else 4."""
+        return 2 if self.compute_dtype in ("bfloat16", "float16") else 4
+
+    # === Corruption ===
+
+    def choose_positions(self, inputs):
+        """Returns the inputs' own masked positions (static masking), or draws new ones.
+
+        Returns:
+            A `Masking`.
+        """
+        if "masked_positions" in inputs:
+            return Masking(inputs["masked_positions"], inputs["masked_weights"])
+        draw = inputs, self.mask_rate, self.unmaskable_ids, self.seed_generator
+        if self.masking == "token":
+            return choose_positions(*draw)
+        word_starts = self._word_starts()
+        if self.masking == "whole_word":
+            return choose_words(*draw, word_starts)
+        fixed = self.span_lengths == "fixed"
+        return choose_spans(*draw, word_starts, self.span_length, fixed)
+
+    def _word_starts(self):
+        if self.tokenizer is None:
+            raise ValueError(
+                f"`masking={self.masking!r}` needs the model's tokenizer, which knows "
+                "where words begin: pass `tokenizer`, or load a saved preset."
+            )
+        known = self.tokenizer.word_starts
+        return np.pad(known, (0, self.vocabulary_size - len(known)))
 
     # === Training ===
 
@@ -135,14 +237,12 @@ class Pretrainer(FusedTraining, keras.Model):
         """Adds up the weighted terms, each the mean over its positions."""
         total = 0.0
         terms = self.loss_terms(y_pred)
-        for metric, (name, weight) in zip(
-            self.term_metrics, self.loss_weights.items(), strict=True
-        ):
+        for name, weight in self.loss_weights.items():
             values, weights = terms[name]
-            metric.update_state(values, weights)
+            self.term_metrics[name].update_state(values, weights)
             total = total + weight * weighted_mean(values, weights)
         self.update_metrics(y_pred)
-        return share_of_loss(total)
+        return replica_loss(total)
 
     # === Presets ===
 
@@ -188,12 +288,37 @@ class Pretrainer(FusedTraining, keras.Model):
     def get_config(self):
         return {
             "mask_rate": self.mask_rate,
+            "masking": self.masking,
+            "span_length": self.span_length,
+            "span_lengths": self.span_lengths,
             "mask_id": self.mask_id,
             "unmaskable_ids": list(self.unmaskable_ids),
             "seed": self.seed,
             "name": self.name,
             "dtype": self.dtype_policy.name,
         }
+
+    # === Fine-tuning ===
+
+    @classmethod
+    def fine_tuning(cls, size, task):
+        """Returns the paper's `FineTuningSettings` of the encoder for a task.
+
+        Args:
+            size: `"tiny"`, `"small"`, `"base"` or `"large"`.
+            task: The task's name, `"squad..."` for question answering.
+        """
+        return fine_tuning.settings(size, task)
+
+    @classmethod
+    def fine_tuning_search(cls, size, task):
+        """Returns what the paper searched for a task: name of a setting -> values.
+
+        Args:
+            size: See `fine_tuning`.
+            task: See `fine_tuning`.
+        """
+        return fine_tuning.search_space(size, task)
 
 
 def merge(config, overrides):
@@ -204,3 +329,9 @@ def merge(config, overrides):
             value = merge(merged[key], value)
         merged[key] = value
     return merged
+
+
+def check_weight(name, weight):
+    """Raises a `ValueError` unless a loss's weight is a number of 0 or more."""
+    if isinstance(weight, str) or not weight >= 0:
+        raise ValueError(f"`{name}` must be at least 0; got {weight!r}.")

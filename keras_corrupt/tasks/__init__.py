@@ -1,1 +1,1 @@
-"""What encoders are evaluated on: data, metrics, published scores."""
+"""What encoders are evaluated on: data, metrics, published scores. See README.md."""

@@ -6,7 +6,6 @@ from collections import Counter
 
 from seqeval import metrics as seqeval
 
-from keras_corrupt.downstream.token_tagger import TokenTagger
 from keras_corrupt.tasks.tagging_schemes import SCHEMES, convert, is_span_tag
 from keras_corrupt.tasks.task import Split, Task
 
@@ -39,7 +38,7 @@ class TaggingTask(Task):
         ValueError: A file or an argument is not as described.
     """
 
-    model = TokenTagger
+    kind = "tagging"
 
     def __init__(self, name, files, word_column=None, tag_column=None, scheme="bio"):
         if "train" not in files or not any(s.startswith("dev") for s in files):
@@ -232,8 +231,8 @@ def _is_not_a_word(conllu_id):
 
 
 def _is_complete(row, columns):
-    places = {c % len(row) for c in columns if -len(row) <= c < len(row)}
-    return len(places) == len(columns) and all(row[place] for place in places)
+    indices = {c % len(row) for c in columns if -len(row) <= c < len(row)}
+    return len(indices) == len(columns) and all(row[i] for i in indices)
 
 
 def _in_scheme(tags, scheme, where):

@@ -5,7 +5,7 @@ import os
 import statistics
 from pathlib import Path
 
-from keras_corrupt.downstream.span_extractor import Answer, Question, SpanExtractor
+from keras_corrupt.tasks.question_answering import Answer, Question
 from keras_corrupt.tasks.task import Split, Task
 
 VERSIONS = ("1.1", "2.0")
@@ -31,24 +31,20 @@ class SquadTask(Task):
             a dict, split name -> path, whose names begin with `train`, `dev` or
             `test`; or `"tfds:squad"`, which TensorFlow Datasets downloads once.
         version: `"1.1"`, where every question has an answer, or `"2.0"`.
-        head_type: See `SpanExtractor`.
 
     Raises:
         ValueError: A file is missing, malformed, or of the other version.
     """
 
-    model = SpanExtractor
+    kind = "span_extraction"
     main_metric = "f1"
 
-    def __init__(self, source, version="1.1", head_type="xlnet"):
+    def __init__(self, source, version="1.1"):
         if version not in VERSIONS:
             raise ValueError(f"`version` must be one of {VERSIONS}; got {version!r}.")
         self.answerability = version == "2.0"
         self.name = f"squad{version.replace('.', '')}"
-        self.model_arguments = {
-            "answerability": self.answerability,
-            "head_type": head_type,
-        }
+        self.model_arguments = {"answerability": self.answerability}
         if source == "tfds:squad":
             names = {"train": "train", "dev": "validation"}
             rows = {name: tfds_rows(version, names[name]) for name in names}
@@ -277,11 +273,11 @@ def nearest(text, context, start):
     """
     if not text.strip():
         return None
-    places, place = [], context.find(text)
-    while place >= 0:
-        places.append(place)
-        place = context.find(text, place + 1)
-    return min(places, key=lambda place: abs(place - start), default=None)
+    found, position = [], context.find(text)
+    while position >= 0:
+        found.append(position)
+        position = context.find(text, position + 1)
+    return min(found, key=lambda position: abs(position - start), default=None)
 
 
 def _official_evaluations():

@@ -366,7 +366,7 @@ def hold_out(split, fraction):
 
     def part(rows, skipped):
         lists = (split.examples, split.labels, split.ids)
-        chosen = ([values[i] for i in sorted(rows)] for values in lists)
-        return Split(*chosen, skipped=skipped)
+        taken = ([values[i] for i in sorted(rows)] for values in lists)
+        return Split(*taken, skipped=skipped)
 
     return part(order[count:], split.skipped), part(order[:count], {})

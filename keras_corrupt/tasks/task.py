@@ -1,4 +1,4 @@
-"""What a downstream task is: examples with labels, a model, metrics."""
+"""What a task is: examples with labels, what is to be predicted, metrics."""
 
 import dataclasses
 from collections import Counter
@@ -9,7 +9,7 @@ class Split:
     """Examples of a task: for training, for development, or to be labelled.
 
     Attributes:
-        examples: Raw examples, as the task's model reads them.
+        examples: Raw examples, of the task's kind.
         labels: Their labels; `None` where they are not known.
         ids: What identifies each in files of predictions.
         skipped: Reason -> number of rows left out, and where the first one was.
@@ -44,22 +44,27 @@ def describe_skipped(skipped):
 
 
 class Task:
-    """A task to fine-tune on.
+    """Something to evaluate encoders on.
 
     Attributes:
         name: Its name in results.
+        kind: What is predicted, and from what: README.md in this folder lists the
+            kinds.
         splits: Name -> `Split`: `"train"`, one or more whose names begin with
             `"dev"`, and perhaps some that begin with `"test"`.
-        model: The class of its model, a `DownstreamModel`.
-        model_arguments: The model's `head_arguments` for this task.
+        model_arguments: What a model must know of the task, such as its labels: name
+            of an argument -> value.
         main_metric: The metric that is reported, of `metrics`; more is better.
+        model: Class of a model of its own; `None` for what fine-tuning has for the
+            kind.
     """
 
     name: str
+    kind: str
     splits: dict
-    model: type
     model_arguments: dict
     main_metric: str
+    model: type | None = None
 
     def metrics(self, predictions, split):
         """Returns metric name -> value in percent.

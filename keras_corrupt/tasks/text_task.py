@@ -3,7 +3,6 @@
 import os
 from pathlib import Path
 
-from keras_corrupt.downstream.text_classifier import TextClassifier
 from keras_corrupt.tasks import metrics
 from keras_corrupt.tasks.task import Task
 
@@ -13,13 +12,13 @@ class TextTask(Task):
 
     Args:
         name: The task's name.
-        splits: As `Task.splits`, of what `TextClassifier` reads.
+        splits: As `Task.splits`; examples are strings or pairs of strings.
         labels: The classes' names; `None` for scores.
         score_range: For scores, the least and the greatest.
         metrics: Names of the metrics to report, the main one first.
     """
 
-    model = TextClassifier
+    kind = "text_classification"
 
     def __init__(self, name, splits, labels=None, score_range=None, metrics=()):
         self.name = name

@@ -10,6 +10,7 @@ import keras
 import numpy as np
 
 from keras_corrupt.devices.distribution import ALONE
+from keras_corrupt.training.phases import WHOLE_RUN
 
 #: Updates after which several processes ask one another whether to stop.
 STEPS_BETWEEN_QUESTIONS = 10
@@ -154,47 +155,36 @@ def validate(model, dataset):
 class Warnings(keras.callbacks.Callback):
     """Says when a run looks wrong, with a remedy, once for each trouble.
 
-    Accuracy would not tell: a discriminator that calls everything original is right
-    nine times out of ten.
+    What is normal at first is wrong later; so nothing is said in the first half.
 
     Args:
+        warnings: Function of the validation metrics that yields warnings, each a text
+            whose beginning, up to a parenthesis, tells it from others.
         total: Updates of the whole run.
-        unigram_loss: Validation loss of guessing tokens by their frequency alone.
     """
 
-    def __init__(self, total, unigram_loss):
+    def __init__(self, warnings, total):
         super().__init__()
-        self.total, self.unigram_loss = total, unigram_loss
+        self.warnings, self.total = warnings, total
         self.said = set()
 
     def on_interval_end(self, step, logs):
         """Looks at the interval's metrics; called by `Intervals`."""
         if step < 0.5 * self.total:
-            return  # until then, these are normal
-        if logs.get("val_rtd_auc", 1.0) < 0.55:
-            self.say(
-                "the discriminator does not tell replaced tokens from original ones "
-                f"(AUC {logs['val_rtd_auc']:.2f}, recall "
-                f"{logs['val_rtd_recall']:.2f}). Try a lower --learning_rate, a "
-                "longer warm-up, or more steps."
-            )
-        if logs.get("val_mlm_loss", 0.0) > self.unigram_loss:
-            self.say(
-                f"the masked language model (loss {logs['val_mlm_loss']:.2f}) is no "
-                f"better than token frequencies ({self.unigram_loss:.2f}). Try a "
-                "lower --learning_rate or a longer warm-up."
-            )
-        if logs.get("val_sampled_accuracy", 0.0) > 0.8:
-            self.say(
-                "the generator restores most tokens, so that few are replaced "
-                f"({logs['val_replaced_fraction']:.3f} of all). Try a smaller "
-                "generator or a higher --objective.mask_rate."
-            )
+            return
+        for text in self.warnings(without_prefix(logs)):
+            if text.split("(")[0] not in self.said:
+                self.said.add(text.split("(")[0])
+                print(f"\nWarning: {text}", file=sys.stderr)
 
-    def say(self, text):
-        if text.split("(")[0] not in self.said:
-            self.said.add(text.split("(")[0])
-            print(f"\nWarning: {text}", file=sys.stderr)
+
+def without_prefix(metrics):
+    """Returns the validation metrics among some, without `val_` before their names."""
+    return {
+        name.removeprefix("val_"): value
+        for name, value in metrics.items()
+        if name.startswith("val_")
+    }
 
 
 class Intervals(keras.callbacks.Callback):
@@ -208,9 +198,11 @@ class Intervals(keras.callbacks.Callback):
         checkpoints: `Checkpoints` to write to.
         step: Updates done before.
         batches_per_step: Batches in an update.
-        validation: Batches of validation examples.
+        validate: Function of the model that returns validation metrics, `val_loss`
+            among them.
         listeners: Callbacks with `on_interval_end(step, logs)`.
         distribution: The run's `Distribution`.
+        phase: Name of the phase that is trained.
     """
 
     def __init__(
@@ -218,13 +210,15 @@ class Intervals(keras.callbacks.Callback):
         checkpoints,
         step,
         batches_per_step,
-        validation,
+        validate,
         listeners,
         distribution=ALONE,
+        phase=WHOLE_RUN,
     ):
         super().__init__()
         self.distribution = distribution
-        self.validation = validation
+        self.validate = validate
+        self.phase = phase
         self.checkpoints = checkpoints
         self.step = step
         self.batches_per_step = batches_per_step
@@ -263,14 +257,14 @@ class Intervals(keras.callbacks.Callback):
         self._check(logs["loss"])
         # One that was stopped early gets its row when it is continued and complete.
         if self.batches - self.first_batch == self.params["steps"]:
-            logs = {**logs, **validate(self.model, self.validation)}
+            logs = {**logs, **self.validate(self.model)}
             # The last update may have spoilt weights that no loss has met yet.
             self._check(logs["val_loss"])
             # Computed here: all processes must do what any does on the devices.
             logs["learning_rate"] = float(self.model.optimizer.learning_rate)
             for listener in self.listeners:
                 listener.on_interval_end(self.step, logs)
-        self.checkpoints.save(self.model, self.step)
+        self.checkpoints.save(self.model, self.step, self.phase)
         self._stop_if_asked()
 
     def _check(self, loss):

@@ -6,9 +6,16 @@ import re
 import zipfile
 from pathlib import Path
 
+import keras
 import numpy as np
 
 from keras_corrupt.devices.distribution import ALONE
+from keras_corrupt.models.named_variables import named_variables
+from keras_corrupt.training import numbered_variables
+from keras_corrupt.training.phases import WHOLE_RUN
+
+#: What a checkpoint's description says; those before had numbers for names.
+FORMAT = 2
 
 
 class CheckpointError(RuntimeError):
@@ -19,11 +26,14 @@ class Checkpoints:
     """The checkpoints in a directory: write, find, restore.
 
     One holds all variables of the model (weights and the states of its random
-    number generators) and of its optimizer (moments, counters, averages), and the
-    number of steps done, which fixes the position in the data. Each is a NumPy
-    archive without pickles, written under another name and renamed when complete.
-    Nothing in it depends on the number of devices or processes. Of several processes
-    the first writes and reads, and only it need see the directory.
+    number generators) and of its optimizer (moments, counters, averages), the number
+    of steps done, which fixes the position in the data, and the name of the phase
+    that the optimizer is of. Each is a NumPy archive without pickles, written under
+    another name and renamed when complete. Nothing in it depends on the number of
+    devices or processes. Of several processes the first writes and reads, and only
+    it need see the directory.
+
+    Any compiled `keras.Model` can be saved, whatever loop trains it.
 
     Args:
         directory: Where they are; made when the first is written.
@@ -50,20 +60,27 @@ class Checkpoints:
         """Returns the file of the checkpoint after `step` steps."""
         return self.directory / f"step-{step:09d}.npz"
 
-    def save(self, model, step):
+    def save(self, model, step, phase=WHOLE_RUN):
         """Writes the state of `model` after `step` steps.
+
+        Args:
+            model: A `keras.Model`, built and compiled.
+            step: Number of steps done.
+            phase: Name of the phase that they ended in.
 
         Raises:
             CheckpointError: It could not be written, for lack of space, say. Earlier
                 checkpoints are untouched.
         """
-        self.distribution.together(lambda: self._write(model, step), first_only=True)
+        self.distribution.in_all_processes(
+            lambda: self._write(model, step, phase), first_only=True
+        )
 
-    def _write(self, model, step):
+    def _write(self, model, step, phase):
         path = self.path(step)
         temporary = path.with_name(f"{path.name}.tmp")
-        arrays, description = state(model)
-        description["step"] = step
+        arrays = state(model)
+        description = {"format": FORMAT, "step": step, "phase": phase}
         text = np.frombuffer(json.dumps(description).encode(), np.uint8)
         try:
             self.directory.mkdir(parents=True, exist_ok=True)
@@ -84,8 +101,15 @@ class Checkpoints:
         for old in self.steps()[: -self.keep]:
             self.path(old).unlink()
 
-    def restore(self, model):
+    def restore(self, model, phase=WHOLE_RUN):
         """Loads the latest readable checkpoint into `model`, built and compiled.
+
+        One that an earlier phase wrote gives the model its variables; the optimizer,
+        which is this phase's, stays as it is.
+
+        Args:
+            model: A `keras.Model`.
+            phase: Name of the phase that it is compiled for.
 
         Returns:
             The number of steps done, 0 if there is no checkpoint.
@@ -94,32 +118,45 @@ class Checkpoints:
             CheckpointError: There are checkpoints and none can be read, or the
                 model is not the one that wrote it.
         """
-        step, arrays = self.distribution.together(
-            lambda: self._read_latest(model), first_only=True
+        step, arrays = self.distribution.in_all_processes(
+            lambda: self._read_latest(model, phase), first_only=True
         ) or (0, {})
-        step = int(self.distribution.from_first({"step": np.int32(step)})["step"])
+        whole = any(name.startswith("optimizer/") for name in arrays)
+        found = {"step": np.int32(step), "whole": np.int32(whole)}
+        found = self.distribution.from_first(found)
+        step = int(found["step"])
         if step:
-            arrays = self.distribution.from_first(arrays or state(model)[0])
-            for name, variable in _variables(model):
+            variables = all_variables(model) if found["whole"] else _of_model(model)
+            arrays = arrays or {name: _to_numpy(v) for name, v in variables.items()}
+            arrays = self.distribution.from_first(arrays)
+            for name, variable in variables.items():
                 variable.assign(arrays[name])
         return step
 
-    def _read_latest(self, model):
+    def _read_latest(self, model, phase):
         unreadable = []
         for step in reversed(self.steps()):
+            path = self.path(step)
             try:
                 # Opened here, because NumPy leaves a damaged file open.
                 with (
-                    open(self.path(step), "rb") as file,
+                    open(path, "rb") as file,
                     np.load(file, allow_pickle=False) as archive,
                 ):
                     arrays = {name: archive[name] for name in archive.files}
                     description = json.loads(bytes(arrays.pop("description")))
             except (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile) as e:
-                unreadable.append(f"{self.path(step)}: {e}")
+                unreadable.append(f"{path}: {e}")
                 continue
-            _check(model, description, self.path(step))
-            return step, arrays
+            if "format" not in description:
+                names = {id(v): name for name, v in all_variables(model).items()}
+                arrays = numbered_variables.rename(arrays, model, names)
+            expected = all_variables(model)
+            if description.get("phase", phase) != phase:
+                expected = _of_model(model)
+                arrays = {n: a for n, a in arrays.items() if n.startswith("model/")}
+            _check(arrays, expected, path)
+            return step, {name: arrays[name] for name in expected}
         if unreadable:
             raise CheckpointError(
                 "No checkpoint can be read. Remove them to start anew:\n  "
@@ -129,33 +166,57 @@ class Checkpoints:
 
 
 def state(model):
-    """Returns the arrays of a model and its optimizer, and what describes them."""
-    arrays = {name: _to_numpy(variable) for name, variable in _variables(model)}
-    described = [
-        # The own name only: a path may hold a count of the objects made before it.
-        [name, variable.name, list(variable.shape), str(variable.dtype)]
-        for name, variable in _variables(model)
-    ]
-    return arrays, {"variables": described}
+    """Returns name -> array of all that training changes in a model."""
+    return {name: _to_numpy(v) for name, v in all_variables(model).items()}
 
 
-def _check(model, description, path):
-    _, expected = state(model)
-    if expected["variables"] != description.get("variables"):
+def all_variables(model):
+    """Names the variables of a compiled model and of its optimizer.
+
+    An optimizer's variable that belongs to one of the model's is named by it:
+    `optimizer/momentums/encoder/embeddings/token/embeddings`.
+    """
+    found = _of_model(model)
+    names = {id(v): name.removeprefix("model/") for name, v in found.items()}
+    trainable = [names[id(v)] for v in model.trainable_variables]
+    optimizer = model.optimizer
+    for attribute, value in vars(optimizer).items():
+        prefix = f"optimizer/{attribute.strip('_')}"
+        if isinstance(value, keras.Variable):
+            found[prefix] = value
+        elif attribute != "_variables" and _aligned(value, trainable):
+            for name, variable in zip(trainable, value, strict=True):
+                if isinstance(variable, keras.Variable) and id(variable) not in names:
+                    found[f"{prefix}/{name}"] = variable
+    reached = {id(variable) for variable in found.values()}
+    lost = [v.path for v in optimizer.variables if id(v) not in reached]
+    if lost:
+        raise CheckpointError(
+            f"A checkpoint cannot name these variables of {type(optimizer).__name__}: "
+            f"{lost}. They must be attributes, alone or a list with one for each "
+            "trainable variable."
+        )
+    return found
+
+
+def _aligned(value, trainable):
+    return isinstance(value, list) and len(value) == len(trainable)
+
+
+def _of_model(model):
+    return {f"model/{name}": v for name, v in named_variables(model).items()}
+
+
+def _check(arrays, variables, path):
+    same = arrays.keys() == variables.keys() and all(
+        arrays[name].shape == tuple(variable.shape)
+        for name, variable in variables.items()
+    )
+    if not same:
         raise CheckpointError(
             f"{path} was written by another model or optimizer. Use another "
             "output directory, or --init_from to take over weights only."
         )
-
-
-def _variables(model):
-    # Positions, not paths, are the names: two networks may have equal paths.
-    for group, variables in (
-        ("model", model.variables),
-        ("optimizer", model.optimizer.variables),
-    ):
-        for i, variable in enumerate(variables):
-            yield f"{group}.{i}", variable
 
 
 def _to_numpy(variable):

@@ -1,7 +1,16 @@
 """What a pretraining run is: the fields of a recipe, and its command-line flags."""
 
 import dataclasses
-from typing import Literal
+import json
+from typing import Any, Literal
+
+import tyro
+
+from keras_corrupt.models import Pretrainer
+from keras_corrupt.models.options import check_options
+from keras_corrupt.models.pretrainer import merge
+from keras_corrupt.models.registry import import_class
+from keras_corrupt.training.phases import Phase
 
 
 @dataclasses.dataclass(frozen=True)
@@ -11,8 +20,8 @@ class PretrainConfig:
     A recipe returns one of these. Each field is a flag of the recipe's command.
     """
 
-    model: Literal["Electra", "MaskedLM", "Teams"]
-    """Objective: the name of a class in `keras_corrupt.models`."""
+    model: str
+    """Objective: a class in `keras_corrupt.models`, or `module:Class`."""
     preset: str
     """Size of the networks: one of the model's presets."""
     output: str
@@ -44,8 +53,10 @@ class PretrainConfig:
     """Processes that prepare examples; one for each core if not given."""
 
     # The objective's own options, with the paper's values.
-    objective: dict[str, int | float | str] = dataclasses.field(default_factory=dict)
-    """Constructor arguments of the model."""
+    objective: tyro.conf.Suppress[dict[str, Any]] = dataclasses.field(
+        default_factory=dict
+    )
+    """Options of the model, and of its networks in dicts of their own."""
 
     # How to train.
     sequence_length: int = 128
@@ -54,6 +65,8 @@ class PretrainConfig:
     """Sequences in an update."""
     steps: int = 1_000_000
     """Number of updates."""
+    phases: tyro.conf.Suppress[tuple[Phase, ...]] = ()
+    """Parts of the run that differ in what is trained, and how; one if not given."""
     learning_rate: float = 5e-4
     """Peak learning rate."""
     warmup_steps: int = 10_000
@@ -112,26 +125,38 @@ class PretrainConfig:
             workers=1,
             sequence_length=min(self.sequence_length, 32),
             batch_size=8,
-            steps=6,
+            steps=6 if not self.phases else 3 * len(self.phases),
+            phases=tuple(
+                dataclasses.replace(phase, steps=3, warmup_steps=1)
+                for phase in self.phases
+            ),
             warmup_steps=min(self.warmup_steps, 1),
             accumulate=min(self.accumulate, 2),
             interval=3,
             validation_batches=2,
         )
 
-    def check(self, presets):
-        """Raises an error for settings that cannot work, before any work is done.
+    @property
+    def model_class(self):
+        """The class of the model.
 
-        Args:
-            presets: The presets of the model's class.
+        Raises:
+            ValueError: There is none of this name.
+        """
+        return import_class(self.model, Pretrainer)
+
+    def check(self):
+        """Raises an error for settings that cannot work, before any work is done.
 
         Raises:
             ValueError: Names the flag, its value and what would be right.
         """
-        if self.preset not in presets and not self.init_from:
+        cls = self.model_class
+        if self.preset not in cls.presets and not self.init_from:
             raise ValueError(
-                f"--preset {self.preset}: unknown; known are {', '.join(presets)}."
+                f"--preset {self.preset}: unknown; known are {', '.join(cls.presets)}."
             )
+        check_options(cls, self.objective)
         if not self.corpus and not self.data:
             raise ValueError(
                 "Say what to train on: --corpus (files, a directory, tfds:NAME, or "
@@ -162,19 +187,15 @@ class PretrainConfig:
             )
         if not 0 <= self.ema < 1:
             raise ValueError(f"--ema {self.ema} must be at least 0 and less than 1.")
-        mask_rate = self.objective.get("mask_rate", 0.15)
-        if not isinstance(mask_rate, (int, float)) or not 0 < mask_rate < 1:
-            raise ValueError(
-                f"--objective.mask_rate {mask_rate} must lie between 0 and 1, both "
-                "excluded."
-            )
         if not self.init_from:
-            main = presets[self.preset]
-            encoder = main.get("discriminator") or main["encoder"]
-            if self.sequence_length > encoder["max_length"]:
+            main = next(iter(cls.network_arguments))
+            network = merge(cls.presets[self.preset], self.objective)[main]
+            positions = network.get("max_length", self.sequence_length)
+            if self.sequence_length > positions:
                 raise ValueError(
                     f"--sequence_length {self.sequence_length} is longer than the "
-                    f"{encoder['max_length']} positions of preset {self.preset}."
+                    f"{positions} positions of preset {self.preset}. Shorten it, or "
+                    f"set --{main}.max_length."
                 )
 
     #: Fields that may differ when a run is continued.
@@ -185,6 +206,10 @@ class PretrainConfig:
 
     def as_dict(self):
         """Returns the fields that a continued run must agree with, JSON-ready."""
-        fields = dataclasses.asdict(self)
-        fields["corpus"] = list(self.corpus)
+        fields = json.loads(json.dumps(dataclasses.asdict(self)))
         return {name: v for name, v in fields.items() if name not in self.FREE}
+
+    @classmethod
+    def defaults(cls):
+        """Returns the values of fields that a run did not have when it was begun."""
+        return cls(model="", preset="", output="").as_dict()

@@ -6,7 +6,7 @@ import keras
 from keras import ops
 
 from keras_corrupt.devices.replicas import sum_over_replicas
-from keras_corrupt.kernels import fused
+from keras_corrupt.kernels.adam import adam
 
 
 @keras.saving.register_keras_serializable(package="keras_corrupt")
@@ -122,7 +122,7 @@ class AdamW(keras.optimizers.Optimizer):
             rate, decay = (ops.cast(x, variable.dtype) for x in rates[key])
             if self._decays[index]:
                 self.assign_sub(variable, decay * variable)
-            fused.adam(
+            adam(
                 variable,
                 self._momentums[index],
                 self._velocities[index],

@@ -3,14 +3,13 @@
 import keras
 import numpy as np
 
-from keras_corrupt.evaluation import flops
-from keras_corrupt.evaluation.baselines import random_detector
-from keras_corrupt.evaluation.memory import process_bytes, training_bytes
+from keras_corrupt.models.cost import training_flops
+from keras_corrupt.training.memory import process_bytes, training_bytes
 
 
 def banner(config, model, info, output, distribution):
     """Returns the lines that open a run."""
-    per_step = flops.training_flops(
+    per_step = training_flops(
         model.forward_flops(config.sequence_length), config.batch_size, 1
     )
     parameters = {name: net.count_params() for name, net in model.networks.items()}
@@ -44,40 +43,33 @@ def banner(config, model, info, output, distribution):
     return "\n".join(f"{name + ':':12}{text}" for name, text in lines.items())
 
 
-def table(metrics, unigram, chance):
+def table(model, metrics, unigram):
     """Returns the closing table: what was reached beside what guessing reaches.
 
     Args:
-        metrics: Validation metrics, names beginning with `val_`.
-        unigram: `(loss, accuracy)` of guessing tokens by frequency.
-        chance: The model's `chance`.
+        model: The `Pretrainer`.
+        metrics: Its validation metrics.
+        unigram: The `Unigram` of the validation examples.
     """
-    baseline = {"val_mlm_loss": unigram[0], "val_mlm_accuracy": unigram[1]}
-    baseline.update({f"val_{name}": value for name, value in chance.items()})
-    if "val_rtd_auc" in metrics:
-        baseline.update(random_detector(metrics))
-    names = {
-        "val_mlm_loss": ("masked LM loss (nats)", "unigram"),
-        "val_mlm_accuracy": ("masked LM accuracy", "unigram"),
-        "val_rtd_auc": ("replaced token detection AUC", "chance"),
-        "val_rtd_precision": ("replaced token detection precision", "chance"),
-        "val_rtd_recall": ("replaced token detection recall", "chance"),
-        "val_mws_accuracy": ("multi-word selection accuracy", "chance"),
-    }
-    rows = [f"{'validation':36}{'model':>8}{'baseline':>10}"]
-    for key, (name, kind) in names.items():
-        if key in metrics:
-            rows.append(f"{name:36}{metrics[key]:8.3f}{baseline[key]:10.3f}  {kind}")
+    baselines = model.baselines(metrics, unigram)
+    width = max(36, *(len(name) + 2 for name in model.metric_names.values()))
+    rows = [f"{'validation':{width}}{'model':>8}{'baseline':>10}"]
+    for metric, name in model.metric_names.items():
+        row = f"{name:{width}}{metrics[metric]:8.3f}"
+        if metric in baselines:
+            value, kind = baselines[metric]
+            row += f"{value:10.3f}  {kind}"
+        rows.append(row)
     return "\n".join(rows)
 
 
-def draw_curves(rows, path, unigram_loss):
+def draw_curves(rows, path, baselines):
     """Draws the metrics of a run: losses, and rates between 0 and 1.
 
     Args:
         rows: The rows of `metrics.csv`.
         path: PNG file to write.
-        unigram_loss: Loss of guessing tokens by frequency, a reference line.
+        baselines: What the model's `baselines` returned; those of losses are drawn.
     """
     from matplotlib.figure import Figure
 
@@ -90,8 +82,9 @@ def draw_curves(rows, path, unigram_loss):
     for axis, name in zip(axes, losses, strict=False):
         axis.plot(steps, [row[name] for row in rows], label="training")
         axis.plot(steps, [row[f"val_{name}"] for row in rows], label="validation")
-        if name == "mlm_loss":
-            axis.axhline(unigram_loss, color="gray", linestyle=":", label="unigram")
+        if name in baselines:
+            value, kind = baselines[name]
+            axis.axhline(value, color="gray", linestyle=":", label=kind)
         axis.set(title=name.replace("_", " "), xlabel="step", ylabel="nats")
         axis.legend()
     for name in rates:

@@ -1,77 +1,33 @@
 """The run of a recipe: from a corpus to a preset, continued where it was left."""
 
-import argparse
 import contextlib
-import fcntl
-import json
 import os
-import sys
 from pathlib import Path
 
 import keras
 import numpy as np
-import tyro
 
-import keras_corrupt
 from keras_corrupt import tokenizers
 from keras_corrupt.data import load_dataset_info, make_dataset, prepare_dataset
 from keras_corrupt.devices import distribution
 from keras_corrupt.devices.accelerators import accelerators
-from keras_corrupt.evaluation.baselines import unigram_baseline
-from keras_corrupt.evaluation.show import corrupted_examples
 from keras_corrupt.models import preset_directory
-from keras_corrupt.training import report
-from keras_corrupt.training.callbacks import (
-    Intervals,
-    NonFiniteLossError,
-    Progress,
-    RunLog,
-    Warnings,
-    read_metrics,
-    validate,
-)
-from keras_corrupt.training.checkpoint import CheckpointError, Checkpoints
+from keras_corrupt.models.baselines import unigram_baseline
+from keras_corrupt.models.pretrainer import merge
+from keras_corrupt.training import loop, report
+from keras_corrupt.training.callbacks import read_metrics, validate, without_prefix
+from keras_corrupt.training.checkpoint import Checkpoints
 from keras_corrupt.training.config import PretrainConfig
 from keras_corrupt.training.optimizer import AdamW
+from keras_corrupt.training.phases import (
+    WHOLE_RUN,
+    Phase,
+    check_phases,
+    enter,
+    phases_of,
+)
+from keras_corrupt.training.run_directory import run_directory
 from keras_corrupt.training.schedules import WarmupLinearDecay
-
-
-def main(recipe, description, **variants):
-    """Runs a recipe from the command line.
-
-    Args:
-        recipe: The recipe's `PretrainConfig`; its fields become flags, its values
-            their defaults.
-        description: Help text, the recipe's docstring.
-        variants: The recipe's other settings by name; `--variant NAME` takes them as
-            the defaults instead.
-    """
-    flags = None
-    if variants:
-        # Read before the other flags, whose defaults it decides.
-        parser = argparse.ArgumentParser(add_help=False, allow_abbrev=False)
-        parser.add_argument("--variant", choices=list(variants))
-        chosen, flags = parser.parse_known_args()
-        recipe = variants.get(chosen.variant, recipe)
-    config = tyro.cli(
-        PretrainConfig, args=flags, default=recipe, description=description
-    )
-    tokens, usual = (c.batch_size * c.sequence_length for c in (config, recipe))
-    if tokens < usual / 4 and not config.smoke:
-        print(
-            f"Warning: {tokens:,} tokens a step are far fewer than the recipe's "
-            f"{usual:,}, for which its learning rate was chosen. If memory is short, "
-            "keep --batch_size and raise --accumulate.",
-            file=sys.stderr,
-        )
-    try:
-        if pretrain(config) is None:
-            sys.exit(130)  # a shell's code for Ctrl-C: what follows should not run
-    except (ValueError, CheckpointError, NonFiniteLossError, OSError) as error:
-        sys.exit(f"Error: {error}")
-    except distribution.LostProcessError as error:
-        print(f"Error: {error}", file=sys.stderr, flush=True)
-        os._exit(1)  # an orderly end would wait for the lost process
 
 
 def pretrain(config):
@@ -92,82 +48,79 @@ def pretrain(config):
     """
     if config.smoke:
         config = config.shrunk()
-    cls = getattr(keras_corrupt.models, config.model)
-    config.check(cls.presets)
+    config.check()
     devices = distribution.choose(config)
     # An option that the model refuses shows now, not after the data are prepared.
-    cls.from_preset("tiny", name="trial", **config.objective)
+    check_phases(config, trial_model(config))
     output = Path(config.output)
+    settings = {**config.as_dict(), "backend": keras.backend.backend()}
     with contextlib.ExitStack() as stack:
         stack.enter_context(devices.scope())
-        devices.together(
-            lambda: stack.enter_context(claimed(output, config)), first_only=True
+        devices.in_all_processes(
+            lambda: stack.enter_context(
+                run_directory(output, settings, PretrainConfig.defaults())
+            ),
+            first_only=True,
         )
-        return run(config, cls, output, devices)
+        return run(config, output, devices)
 
 
-def run(config, cls, output, devices):
+def trial_model(config):
+    """Returns a model with the configuration's options, as small as they allow."""
+    presets = config.model_class.presets
+    preset = "tiny" if "tiny" in presets else next(iter(presets))
+    resized = any(isinstance(value, dict) for value in config.objective.values())
+    if resized and config.preset in presets:
+        preset = config.preset
+    return config.model_class.from_preset(preset, name="trial", **config.objective)
+
+
+def run(config, output, devices):
     """Does what `pretrain` says, in the directory that is its own."""
     keras.utils.set_random_seed(config.seed)
-    model, info = build(config, cls, output, devices)
+    model, info = build(config, output, devices)
     validation = batches_of(info, "validation", config)
     validation = validation.take(config.validation_batches).cache()
-    held_out = devices.share(validation, config.batch_size // config.accumulate)
+    held_out = devices.part_of(validation, config.batch_size // config.accumulate)
     unigram = unigram_of(info, validation, model)
     if devices.first:
         print(report.banner(config, model, info, output, devices), flush=True)
 
-    compile_model(model, config, devices.strategy)
     checkpoints = Checkpoints(output / "checkpoints", distribution=devices)
-    while (step := checkpoints.restore(model)) < config.steps:
-        callbacks, listeners = [], []
-        if devices.first:
-            if step:
-                print(f"Continuing at step {step:,}.", flush=True)
-            progress = Progress(step, config.steps, config.accumulate)
-            log = RunLog(output, step, config.batch_size * config.sequence_length)
-            callbacks = [progress, log]
-            listeners = [log, Warnings(config.steps, unigram[0])]
-        intervals = Intervals(
-            checkpoints, step, config.accumulate, held_out, listeners, devices
+    trainable, loss_weights = model.trainable_variables, model.loss_weights
+    first_step = 0
+    for phase in phases_of(config):
+        enter(phase, model, trainable, loss_weights)
+        compile_model(model, config, devices.strategy, phase)
+        finished = loop.train(
+            model,
+            lambda step: batches_of(info, "train", config, step, devices),
+            lambda model: validate(model, held_out),
+            checkpoints,
+            output=output,
+            steps=first_step + phase.steps,
+            interval=config.interval,
+            first_step=first_step,
+            start=phase.start and getattr(model, phase.start),
+            total=config.steps,
+            batches_per_step=config.accumulate,
+            tokens_per_step=config.batch_size * config.sequence_length,
+            warnings=lambda metrics: model.warnings(metrics, unigram),
+            phase=phase.name,
+            devices=devices,
         )
-        batches = batches_of(info, "train", config, step, devices)
-        train(model, config, batches, step, [*callbacks, intervals])
-        if intervals.stopped:
-            if devices.first:
-                print(
-                    f"\nStopped and saved at step {intervals.step:,}. Run the same "
-                    "command again to continue."
-                )
+        if not finished:
             return None
+        first_step += phase.steps
     # With a moving average, the average is the result (a finished run's checkpoint
     # holds both).
     model.optimizer.finalize_variable_values(model.trainable_variables)
-    metrics = validate(model, held_out)
-    examples = corrupted_examples(model, report.first_examples(validation))
-    devices.together(
+    metrics = without_prefix(validate(model, held_out))
+    examples = model.describe_examples(report.first_examples(validation))
+    devices.in_all_processes(
         lambda: finish(output, model, metrics, unigram, examples), first_only=True
     )
     return model
-
-
-def train(model, config, batches, step, callbacks):
-    """Trains from `step` on: to the end, or to the end of a broken interval."""
-    # A run that was stopped within an interval first completes that one.
-    stop = min(config.steps, (step // config.interval + 1) * config.interval)
-    whole = stop - step == config.interval
-    try:
-        model.fit(
-            batches,
-            steps_per_epoch=(stop - step) * config.accumulate,
-            epochs=(config.steps - step) // config.interval if whole else 1,
-            callbacks=callbacks,
-            verbose=0,
-            shuffle=False,
-        )
-    finally:
-        for callback in callbacks:
-            callback.release()  # Keras does not when training fails
 
 
 def batches_of(info, split, config, step=0, devices=distribution.ALONE):
@@ -184,79 +137,11 @@ def batches_of(info, split, config, step=0, devices=distribution.ALONE):
     )
 
 
-@contextlib.contextmanager
-def claimed(output, config):
-    """Makes `output` this run's directory, or checks that it is already.
-
-    No other run can have it meanwhile. If what is done within fails before it wrote
-    anything, the directory goes again.
-    """
-    path = output / "run.json"
-    if output.exists() and not path.exists():
-        if not output.is_dir() or any(output.iterdir()):
-            raise ValueError(
-                f"--output {output} exists and is not the directory of a run. Choose "
-                "a new one."
-            )
-    output.mkdir(parents=True, exist_ok=True)
-    with locked(output):
-        asked = {**config.as_dict(), "backend": keras.backend.backend()}
-        if path.exists():
-            # Runs begun when there was one kind of vocabulary do not name it.
-            was = {"tokenizer": type(config).tokenizer, **json.loads(path.read_text())}
-            check_same_run(output, was, asked)
-        else:
-            path.with_suffix(".tmp").write_text(json.dumps(asked, indent=2) + "\n")
-            path.with_suffix(".tmp").replace(path)
-        try:
-            yield
-        except BaseException:
-            if list(output.iterdir()) == [path]:
-                path.unlink()
-                output.rmdir()
-            raise
-
-
-@contextlib.contextmanager
-def locked(directory):
-    """Keeps other processes out of `directory`, where its file system can."""
-    descriptor = os.open(directory, os.O_RDONLY)
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        os.close(descriptor)
-        raise ValueError(
-            f"Another process is training in {directory}. Choose another --output, or "
-            "stop that one."
-        ) from None
-    except OSError:  # a file system without locks
-        pass
-    try:
-        yield
-    finally:
-        os.close(descriptor)
-
-
-def check_same_run(output, was, asked):
-    """Raises a `ValueError` that lists the settings which are not as they were."""
-    differences = [
-        f"{name}: was {was.get(name)!r}, asked {asked.get(name)!r}"
-        for name in sorted(was.keys() | asked.keys())
-        if was.get(name) != asked.get(name)
-    ]
-    if differences:
-        raise ValueError(
-            f"{output} holds a run with other settings:\n  "
-            + "\n  ".join(differences)
-            + "\nRepeat its settings to continue it, choose another --output, or "
-            "delete it."
-        )
-
-
-def build(config, cls, output, devices):
+def build(config, output, devices):
     """Returns the model and the `DatasetInfo` of its examples."""
+    cls = config.model_class
     # One process that lacks the data must not leave the others waiting for it.
-    info = devices.together(lambda: prepare(config, cls, output))
+    info = devices.in_all_processes(lambda: prepare(config, output))
     saved = tokenizers.load(info.directory)
     options = {"seed": config.seed, "dtype": config.dtype, **config.objective}
     if config.init_from:
@@ -264,13 +149,16 @@ def build(config, cls, output, devices):
         if model.tokenizer is None:
             model.tokenizer = saved
     else:
-        size = {cls.main_network: {"vocabulary_size": saved.vocabulary_size}}
-        model = cls.from_preset(config.preset, tokenizer=saved, **size, **options)
+        main = next(iter(cls.network_arguments))
+        size = {main: {"vocabulary_size": saved.vocabulary_size}}
+        options = merge(options, size)
+        model = cls.from_preset(config.preset, tokenizer=saved, **options)
     return model, info
 
 
-def prepare(config, cls, output):
+def prepare(config, output):
     """Checks `--init_from`; finds or makes the examples: returns a `DatasetInfo`."""
+    cls = config.model_class
     tokenizer, kind, vocabulary = None, config.tokenizer, config.vocabulary
     flags = {
         "lowercase": config.lowercase,
@@ -282,7 +170,8 @@ def prepare(config, cls, output):
         if tokenizer is not None:
             kind, flags = tokenizer.kind, tokenizer.flags
             vocabulary = Path(config.init_from) / "tokenizer.json"
-        positions = start[cls.main_network]["max_length"]
+        main = next(iter(cls.network_arguments))
+        positions = merge(start, config.objective)[main]["max_length"]
         if config.sequence_length > positions:
             raise ValueError(
                 f"--sequence_length {config.sequence_length} is longer than the "
@@ -313,10 +202,21 @@ def prepare(config, cls, output):
     return info
 
 
-def compile_model(model, config, strategy="none"):
-    """Compiles `model` for training and makes the optimizer's variables."""
+def compile_model(model, config, strategy="none", phase=None):
+    """Compiles `model` for training and makes the optimizer's variables.
+
+    Args:
+        model: The model.
+        config: A `PretrainConfig`.
+        strategy: The `Distribution`'s strategy.
+        phase: The `Phase` to train; the whole run if not given.
+    """
+    phase = phase or Phase(WHOLE_RUN, config.steps)
+    rate, warmup_steps = phase.learning_rate, phase.warmup_steps
     schedule = WarmupLinearDecay(
-        config.learning_rate, config.steps, config.warmup_steps
+        config.learning_rate if rate is None else rate,
+        phase.steps,
+        config.warmup_steps if warmup_steps is None else warmup_steps,
     )
     optimizer = AdamW(
         schedule,
@@ -363,14 +263,10 @@ def finish(output, model, metrics, unigram, examples):
     """Saves the preset and shows what the run came to."""
     model.save_to_preset(output / "preset")
     rows = read_metrics(output / "metrics.csv")
-    report.draw_curves(rows, output / "curves.png", unigram[0])
-    print("\n" + report.table(metrics, unigram, model.chance))
-    print(
-        "\nValidation examples ([original > replacement p]: replaced, and the "
-        "discriminator's\nprobability of that; <token p>: wrongly suspected):"
-        if "val_rtd_auc" in metrics
-        else "\nValidation examples ([original: prediction]):"
-    )
+    baselines = model.baselines(metrics, unigram)
+    report.draw_curves(rows, output / "curves.png", baselines)
+    print("\n" + report.table(model, metrics, unigram))
+    print(f"\nValidation examples ({model.examples_legend}):")
     for text in examples:
         print(f"  {text}")
     print(f"\nCurves: {output / 'curves.png'}   Model: {output / 'preset'}")

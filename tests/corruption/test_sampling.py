@@ -12,14 +12,14 @@ from keras_corrupt.corruption import (
     sample_negatives,
     sample_tokens,
 )
-from keras_corrupt.kernels import fused, plain, use
+from keras_corrupt.kernels import fused_kernels, plain, use
 
 
 @pytest.fixture(params=["plain", "fused"], autouse=True)
 def kernels(request):
     if request.param == "fused" and keras.backend.backend() != "tensorflow":
         pytest.skip("fused kernels are TensorFlow's")
-    with use(fused if request.param == "fused" else plain):
+    with use(fused_kernels() if request.param == "fused" else plain):
         yield
 
 

@@ -242,7 +242,7 @@ def test_shares_of_the_processes_are_the_batch():
     shares = []
     for process in range(2):
         part = Distribution("jax", devices, "", processes=2, process=process)
-        found = part.share(batches, 8)
+        found = part.part_of(batches, 8)
         assert found.element_spec["token_ids"].shape == (4, 1)
         assert found.cardinality() == 3
         shares.append([batch["token_ids"].numpy() for batch in found])
@@ -251,7 +251,7 @@ def test_shares_of_the_processes_are_the_batch():
     )
     np.testing.assert_array_equal(whole[:19], array)
     np.testing.assert_array_equal(whole[19:], np.zeros((5, 1)))
-    assert ALONE.share(batches, 8) is batches
+    assert ALONE.part_of(batches, 8) is batches
 
 
 # === Agreement ===
@@ -262,10 +262,10 @@ def test_an_error_is_the_caller_s_own():
         raise OSError("disk full")
 
     with pytest.raises(OSError, match="disk full"):
-        ALONE.together(fail)
-    assert ALONE.together(lambda: 7, first_only=True) == 7
+        ALONE.in_all_processes(fail)
+    assert ALONE.in_all_processes(lambda: 7, first_only=True) == 7
     second = dataclasses.replace(ALONE, process=1)
-    assert second.together(fail, first_only=True) is None
+    assert second.in_all_processes(fail, first_only=True) is None
 
 
 class Gathered(Distribution):
@@ -282,7 +282,7 @@ def test_an_error_elsewhere_reaches_this_process():
 
     two = Gathered("jax", ("gpu:0",), "", other, processes=2)
     with pytest.raises(ValueError, match="^process 1: dataset.json is missing$"):
-        two.together(lambda: 7)
+        two.in_all_processes(lambda: 7)
     quiet = dataclasses.replace(two, handle=np.zeros_like)
-    assert quiet.together(lambda: 7) == 7
+    assert quiet.in_all_processes(lambda: 7) == 7
     assert quiet.any(True) and not quiet.any(False)

@@ -24,7 +24,8 @@ import pytest
 import tensorflow as tf
 
 from keras_corrupt.corruption import Masking
-from keras_corrupt.models import MaskedLM, masked_lm, replaced_token_detection
+from keras_corrupt.models import MaskedLM, pretrainer
+from keras_corrupt.models.replaced_token_detection import generator_discriminator
 from keras_corrupt.training import (
     AdamW,
     Checkpoints,
@@ -109,7 +110,7 @@ def train(system, setting, devices):
     for i, variable in enumerate(model.trainable_variables):
         arrays[f"weights.{i}"] = keras.ops.convert_to_numpy(variable)
     # Three batches, the last with three of eight examples.
-    return arrays | validate(model, devices.share(dataset(3, rows=19), ROWS))
+    return arrays | validate(model, devices.part_of(dataset(3, rows=19), ROWS))
 
 
 def draws(devices):
@@ -163,8 +164,8 @@ def continued(data, counts):
     preset = {"encoder": encoder | NO_DROPOUT, "mask_rate": 0.1}
     save = Checkpoints.save
 
-    def save_and_end(self, model, step):
-        save(self, model, step)
+    def save_and_end(self, model, step, phase):
+        save(self, model, step, phase)
         raise IntervalEnded
 
     with (
@@ -172,7 +173,7 @@ def continued(data, counts):
         tempfile.TemporaryDirectory() as output,
     ):
         patch.setitem(MaskedLM.presets, "tiny", preset)
-        patch.setattr(masked_lm.masked_lm, "choose_positions", first_positions)
+        patch.setattr(pretrainer, "choose_positions", first_positions)
         patch.setattr(Checkpoints, "save", save_and_end)
         for count in counts:
             config = PretrainConfig(
@@ -215,7 +216,7 @@ if __name__ == "__main__":
         cpu = tf.config.list_physical_devices("CPU")[0]
         four = [tf.config.LogicalDeviceConfiguration()] * 4
         tf.config.set_logical_device_configuration(cpu, four)
-    replaced_token_detection.sample_tokens = most_likely
+    generator_discriminator.sample_tokens = most_likely
     found = {}
     for run in sys.argv[3:]:
         system, setting, count, mode = run.split("/")

@@ -1,12 +1,14 @@
 import dataclasses
 import json
-import sys
 
+import keras
 import numpy as np
 import pytest
 
 from keras_corrupt.downstream import FinetuneConfig, TextClassifier, finetune, results
-from keras_corrupt.downstream.finetuner import Finetuner, stacked
+from keras_corrupt.downstream.finetuner import Finetuner, stacked, with_changes
+from keras_corrupt.models import Electra
+from keras_corrupt.models.fine_tuning import FineTuningSettings
 from keras_corrupt.tasks.text_task import TextTask
 from tests.downstream.conftest import cats_and_dogs
 
@@ -68,7 +70,7 @@ def test_a_seed_decides_a_run_whatever_ran_before(config, tmp_path):
     alone = Finetuner(
         animals(), dataclasses.replace(config, output=str(tmp_path / "other"))
     )
-    again = alone.result(alone.hyperparameters, 1, tmp_path / "other")
+    again = alone.result(alone.settings, 1, tmp_path / "other")
     keys = "score", "curve", "metrics"
     assert [first.results[1][k] for k in keys] == [again[k] for k in keys]
 
@@ -80,6 +82,101 @@ def test_other_settings_are_refused_where_a_run_is_finished(config):
     other = dataclasses.replace(config, settings=settings)
     with pytest.raises(ValueError, match="learning_rate: was 0.005, asked 0.002"):
         finetune([animals()], other)
+
+
+def test_what_a_result_records(config, tmp_path):
+    # A file with other names or values would no longer be recognised.
+    config = brief(config)
+    finetune([animals()], config)
+    path = tmp_path / "out" / "animals" / "published" / "seed-0.json"
+    settings = json.loads(path.read_text())["settings"]
+    assert settings.pop("preset").startswith("preset ")
+    assert settings == {
+        "load_weights": True,
+        "max_length": None,
+        "dtype": "float32",
+        "examples": {"train": 192, "dev": 40, "test": 30},
+        "task": {"labels": ["cat", "dog"], "score_range": None},
+        "seed": 0,
+        "learning_rate": 0.005,
+        "epochs": 1,
+        "batch_size": 8,
+        "layer_decay": 1.0,
+        "layer_decay_rule": "paper",
+        "warmup_fraction": 0.1,
+        "weight_decay": 0.0,
+        "beta_2": 0.999,
+        "bias_correction": True,
+        "clip_norm": 1.0,
+        "dropout": 0.0,
+        "report": "last",
+    }
+
+
+@keras.saving.register_keras_serializable(package="tests")
+class Own(Electra):
+    """A system that this package knows nothing of."""
+
+    @classmethod
+    def fine_tuning(cls, size, task):
+        return FineTuningSettings(learning_rate=0.5, epochs=len(task))
+
+
+def test_a_system_of_ones_own_brings_its_settings(config, tmp_path):
+    electra = Electra.from_preset(config.preset)
+    own = Own(**electra.get_config(), tokenizer=electra.tokenizer)
+    own.save_to_preset(tmp_path / "own")
+    config = dataclasses.replace(config, preset=str(tmp_path / "own"), settings={})
+    finetuner = Finetuner(animals(), config)
+    assert finetuner.new_model().pretrained_by == "tests>Own"
+    assert finetuner.settings == FineTuningSettings(0.5, epochs=len("animals"))
+    assert "note:" not in finetuner.banner()
+    # A task may start from a model that was fine-tuned before.
+    finetuner.new_model().save_to_preset(tmp_path / "tuned")
+    config = dataclasses.replace(config, preset=str(tmp_path / "tuned"))
+    assert Finetuner(animals(), config).settings.learning_rate == 0.5
+
+
+def test_settings_where_the_system_is_not_known(config, tmp_path):
+    config = dataclasses.replace(config, settings={})
+    model = TextClassifier.from_preset(
+        config.preset, labels=["a"], pretrained_by="other>Gone"
+    )
+    model.save_to_preset(tmp_path / "tuned")
+    unknown = dataclasses.replace(config, preset=str(tmp_path / "tuned"))
+    finetuner = Finetuner(animals(), unknown)
+    assert finetuner.settings == Finetuner(animals(), config).settings
+    (note,) = [s for s in finetuner.banner().splitlines() if s.startswith("note:")]
+    assert "'other>Gone'" in note and "thesis" in note
+
+
+class Shouter(TextClassifier):
+    """A model of one's own for a kind that there is a model for."""
+
+    def decode(self, *arguments):
+        return [label.upper() for label in super().decode(*arguments)]
+
+
+def test_a_task_may_bring_its_own_model(config):
+    task = animals()
+    task.model = Shouter
+    finetuner = Finetuner(task, config)
+    assert isinstance(finetuner.new_model(), Shouter)
+    assert finetuner.banner().startswith("animals:     Shouter of preset")
+
+
+def test_a_kind_without_a_model_is_refused(config):
+    task = animals()
+    task.kind = "poetry"
+    with pytest.raises(ValueError, match="kind 'poetry'.*text_classification.*`model`"):
+        Finetuner(task, config)
+
+
+def test_settings_are_changed_by_name(config):
+    settings = with_changes(Electra.fine_tuning("small", "RTE"), {"epochs": "7"})
+    assert settings.epochs == 7
+    with pytest.raises(ValueError, match="rate; known are learning_rate"):
+        with_changes(settings, {"rate": 1})
 
 
 def test_new_weights_instead_of_the_presets(config):
@@ -96,14 +193,14 @@ def test_new_weights_instead_of_the_presets(config):
 def test_a_failed_run_is_repeated_and_reported(config, monkeypatch):
     config = dataclasses.replace(brief(config), retries=2)
     seeds = []
-    once = Finetuner.once
+    train_and_evaluate = Finetuner.train_and_evaluate
 
     def counted(self, settings, seed):
         seeds.append(seed)
         monkeypatch.setattr(self.task, "degenerate", lambda predictions: True)
-        return once(self, settings, seed)
+        return train_and_evaluate(self, settings, seed)
 
-    monkeypatch.setattr(Finetuner, "once", counted)
+    monkeypatch.setattr(Finetuner, "train_and_evaluate", counted)
     (row,) = finetune([animals()], config)
     assert len(set(seeds)) == 3
     assert row.results[0]["failed"] and row.results[0]["attempts"] == 3
@@ -127,8 +224,7 @@ def test_one_prediction_for_all_is_a_failure():
 
 def test_search_takes_the_settings_with_the_best_median(config, monkeypatch):
     searched = {"learning_rate": (1e-7, 5e-3)}
-    module = sys.modules[Finetuner.__module__]
-    monkeypatch.setattr(module, "search_space", lambda *_: searched)
+    monkeypatch.setattr(Electra, "fine_tuning_search", lambda *_: searched)
     config = dataclasses.replace(config, search=True, seeds=1, retries=0)
     (row,) = finetune([animals()], config)
     assert row.results[0]["settings"]["learning_rate"] == 5e-3

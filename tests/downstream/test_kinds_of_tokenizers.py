@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from keras_corrupt.tasks.winograd import CandidateRanker
 
 from keras_corrupt.convert.saved_model import export_saved_model
 from keras_corrupt.downstream.model import load_preset
@@ -9,7 +10,6 @@ from keras_corrupt.downstream.span_extractor import SpanExtractor
 from keras_corrupt.downstream.text_classifier import TextClassifier
 from keras_corrupt.downstream.token_tagger import TokenTagger
 from keras_corrupt.models import Electra
-from keras_corrupt.tasks.winograd import CandidateRanker
 from keras_corrupt.tokenizers import KINDS
 from tests.conftest import SIZES
 from tests.downstream.conftest import ENCODER

@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from keras import ops
 
-from keras_corrupt.downstream.span_extractor import Answer, Question, SpanExtractor
+from keras_corrupt.downstream.span_extractor import SpanExtractor
 from keras_corrupt.downstream.span_heads import IMPOSSIBLE
 from keras_corrupt.downstream.span_windows import (
     Window,
@@ -15,6 +15,7 @@ from keras_corrupt.downstream.span_windows import (
     token_span,
     window_starts,
 )
+from keras_corrupt.tasks.question_answering import Answer, Question
 from tests.conftest import SIZES
 
 ENCODER = SIZES["discriminator"]

@@ -6,7 +6,7 @@ from keras import ops
 
 from keras_corrupt.encoders import TransformerEncoder
 from keras_corrupt.encoders.attention import SelfAttention
-from keras_corrupt.evaluation.parameters import encoder_parameters
+from keras_corrupt.encoders.cost import encoder_parameters
 from keras_corrupt.models.electra.presets import PRESETS
 from tests.conftest import SIZES, gradients_of, make_inputs
 

@@ -13,8 +13,8 @@ import pytest
 from keras import ops
 
 from keras_corrupt.devices.replicas import Dropout
-from keras_corrupt.evaluation.parameters import complete_generator
 from keras_corrupt.models import Electra, MaskedLM
+from keras_corrupt.models.electra.cost import complete_generator
 from keras_corrupt.training import AdamW
 from keras_corrupt.training.runner import compile_model
 from tests.conftest import make_inputs
@@ -94,12 +94,12 @@ def test_the_generator_projects_the_discriminators_embeddings(sizes, inputs):
 def test_generator_head_ends_in_the_discriminators_token_embeddings(sizes, inputs):
     model = Electra(**sizes)
     randomise(model)
-    network = model.generator
+    network, head = model.generator, model.generator.head
     positions = np.tile(np.array([[1, 5, 7]], "int32"), (6, 1))
     hidden = np.array(network.encoder(inputs))[:, [1, 5, 7]]
-    x = layer_norm(network.norm, gelu(dense(network.transform, hidden)))
+    x = layer_norm(head.norm, gelu(dense(head.transform, hidden)))
     table = np.array(model.discriminator.encoder.embeddings.token.embeddings)
-    expected = x @ table.T + np.array(network.output_bias)
+    expected = x @ table.T + np.array(head.bias)
     logits = np.array(network(inputs, positions))
     np.testing.assert_allclose(logits, expected, atol=1e-4)
 
@@ -109,7 +109,9 @@ def test_discriminator_head(sizes, inputs):
     randomise(model)
     network = model.discriminator
     hidden = np.array(network.encoder(inputs))
-    expected = dense(network.classifier, gelu(dense(network.transform, hidden)))
+    expected = dense(
+        network.head.classifier, gelu(dense(network.head.transform, hidden))
+    )
     np.testing.assert_allclose(np.array(network(inputs)), expected[..., 0], atol=1e-4)
     assert model.encoder is network.encoder  # the one that is fine-tuned
 

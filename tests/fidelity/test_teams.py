@@ -132,7 +132,8 @@ def test_each_task_has_its_own_upper_layers(task_layers, inputs):
         detection = transformer_layer(network.rtd_encoder.layers_[i], detection, mask)
 
     real = mask == 1
-    expected = dense(network.classifier, gelu(dense(network.transform, detection)))
+    head = network.head
+    expected = dense(head.classifier, gelu(dense(head.transform, detection)))
     np.testing.assert_allclose(
         np.array(rtd)[real], expected[..., 0][real], rtol=1e-3, atol=1e-3
     )

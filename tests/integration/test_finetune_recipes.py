@@ -75,6 +75,8 @@ def test_squad(run, tmp_path):
         (tmp_path / f"{name}-v1.1.json").write_text(json.dumps(data))
     (row,) = run(recipe("squad"), "--data", tmp_path)
     assert row["task"] == "squad11"
+    recorded = row["results"][0]["settings"]["task"]
+    assert recorded == {"answerability": False, "head_type": "xlnet"}
     predictions = tmp_path / "out/squad11/published/predictions"
     (file,) = predictions.iterdir()
     answers = json.loads(file.read_text())

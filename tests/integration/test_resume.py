@@ -96,7 +96,7 @@ def checkpoints(output):
 def arrays(output):
     """All arrays of the preset and of the last checkpoint."""
     found = {}
-    for path in sorted(output.glob("preset/*/model.weights.h5")):
+    for path in sorted(output.glob("preset/*/model.safetensors")):
 
         def add(name, item, network=path.parent.name):
             if isinstance(item, h5py.Dataset):

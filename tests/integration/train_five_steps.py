@@ -12,7 +12,8 @@ from pathlib import Path
 import numpy as np
 from keras import ops
 
-from keras_corrupt.models import Electra, MaskedLM, Teams, replaced_token_detection
+from keras_corrupt.models import Electra, MaskedLM, Teams
+from keras_corrupt.models.replaced_token_detection import generator_discriminator
 from keras_corrupt.training import AdamW, WarmupLinearDecay
 from tests.conftest import SIZES, make_inputs
 
@@ -79,7 +80,7 @@ def weights_of(model):
 
 
 if __name__ == "__main__":
-    replaced_token_detection.sample_tokens = most_likely
+    generator_discriminator.sample_tokens = most_likely
     directory = Path(sys.argv[1])
     directory.mkdir()
     for run in sys.argv[3:]:

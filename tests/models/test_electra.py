@@ -4,7 +4,7 @@ import pytest
 from keras import ops
 
 from keras_corrupt.models import Electra
-from keras_corrupt.models.electra import objective
+from keras_corrupt.models.replaced_token_detection import objective
 from keras_corrupt.training import AdamW
 from tests.conftest import make_inputs
 from tests.models.conftest import gradients

@@ -34,7 +34,8 @@ def test_logits_are_those_of_the_tied_embeddings(inputs):
     positions = np.tile(np.array([[1, 5]], "int32"), (6, 1))
     logits = np.array(network(inputs, positions))
     hidden = np.array(network.encoder(inputs))[:, [1, 5]]
-    h = hidden @ np.array(network.transform.kernel) + np.array(network.transform.bias)
+    transform = network.head.transform
+    h = hidden @ np.array(transform.kernel) + np.array(transform.bias)
     h = 0.5 * h * (1 + np.vectorize(math.erf)(h / np.sqrt(2)))
     h = (h - h.mean(-1, keepdims=True)) / np.sqrt(h.var(-1, keepdims=True) + 1e-12)
     table = np.array(network.encoder.embeddings.token.embeddings)

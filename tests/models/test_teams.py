@@ -3,6 +3,7 @@ import numpy as np
 import pytest
 
 from keras_corrupt.models import Teams, load_preset
+from keras_corrupt.models.baselines import Unigram
 from keras_corrupt.training import AdamW
 from tests.conftest import SIZES, make_inputs
 from tests.models.conftest import gradients
@@ -56,7 +57,9 @@ def test_loss_equals_numpy(model, inputs):
     accuracy = (won * weights).sum() / weights.sum()
     assert 0 < accuracy < 1
     assert metrics["mws_accuracy"] == pytest.approx(accuracy)
-    assert model.chance == {"mws_accuracy": pytest.approx(1 / 6)}
+    metrics = {"replaced_fraction": 0.1, "rtd_precision": 0.5, "rtd_recall": 0.5}
+    baselines = model.baselines(metrics, Unigram(7.0, 0.05))
+    assert baselines["mws_accuracy"] == (pytest.approx(1 / 6), "chance")
 
 
 def test_a_model_without_an_opinion_selects_nothing(model, inputs):
@@ -100,7 +103,7 @@ def test_one_task_only(off, on, inputs):
     model = make(**{f"{off}_weight": 0})
     outputs = model(inputs)
     loss = float(model.compute_loss(y_pred=outputs))
-    metrics = {m.name: float(m.result()) for m in model.term_metrics}
+    metrics = {m.name: float(m.result()) for m in model.term_metrics.values()}
     other, weight = on
     expected = metrics["mlm_loss"] + weight * metrics[f"{other}_loss"]
     assert loss == pytest.approx(expected, rel=1e-6)
@@ -146,9 +149,9 @@ def test_shared_layers_learn_from_all_three_losses(model, inputs):
         (common, ["mlm", "rtd", "mws"]),
         (discriminator.encoder.embedding_projection, ["mlm", "rtd", "mws"]),
         (generator.encoder.layers_[1], ["mlm"]),
-        (generator.transform, ["mlm"]),
+        (generator.head.transform, ["mlm"]),
         (detection, ["rtd"]),
-        (discriminator.classifier, ["rtd"]),
+        (discriminator.head.classifier, ["rtd"]),
         (selection, ["mws"]),
         (discriminator.selection_head.transform, ["mws"]),
     ):

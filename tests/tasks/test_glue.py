@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 from keras_corrupt.tasks.glue import TASKS, GlueTask
-from keras_corrupt.tasks.published_scores import published_scores
+from keras_corrupt.tasks.glue.published_scores import published_scores
 
 #: The header, or `None`, and a row with a label, of each task's training file.
 FILES = {

@@ -1,3 +1,4 @@
+import functools
 import math
 import os
 import re
@@ -8,8 +9,9 @@ import keras
 import numpy as np
 import pytest
 
-from keras_corrupt.models import Electra
-from keras_corrupt.training import AdamW, callbacks
+from keras_corrupt.models import Electra, MaskedLM
+from keras_corrupt.models.baselines import Unigram
+from keras_corrupt.training import AdamW
 from keras_corrupt.training.callbacks import (
     Intervals,
     NonFiniteLossError,
@@ -119,6 +121,7 @@ def test_no_metrics_file_is_no_rows(tmp_path):
 
 # === Warnings ===
 
+UNIGRAM = Unigram(6.0, 0.05)
 GOOD = {
     "val_rtd_auc": 0.9,
     "val_rtd_recall": 0.4,
@@ -126,6 +129,11 @@ GOOD = {
     "val_sampled_accuracy": 0.5,
     "val_replaced_fraction": 0.07,
 }
+
+
+@pytest.fixture
+def electra(sizes):
+    return Electra(**sizes)
 
 
 @pytest.mark.parametrize(
@@ -136,8 +144,8 @@ GOOD = {
         ({"val_sampled_accuracy": 0.9}, r"restores most.*0\.070 of all.*mask_rate"),
     ],
 )
-def test_warns_once_with_a_remedy(change, said, capsys):
-    warnings = Warnings(total=100, unigram_loss=6.0)
+def test_warns_once_with_a_remedy(electra, change, said, capsys):
+    warnings = Warnings(lambda metrics: electra.warnings(metrics, UNIGRAM), total=100)
     warnings.on_interval_end(10, GOOD | change)  # normal so early
     assert capsys.readouterr().err == ""
     warnings.on_interval_end(60, GOOD | change)
@@ -148,10 +156,11 @@ def test_warns_once_with_a_remedy(change, said, capsys):
     assert capsys.readouterr().err == ""
 
 
-def test_says_nothing_of_a_good_run_or_of_a_masked_lm(capsys):
-    warnings = Warnings(total=100, unigram_loss=6.0)
-    warnings.on_interval_end(60, GOOD)
-    warnings.on_interval_end(60, {"val_mlm_loss": 3.0})
+def test_says_nothing_of_a_good_run_or_of_a_masked_lm(electra, sizes, capsys):
+    masked_lm = MaskedLM(sizes["discriminator"], mask_id=4, unmaskable_ids=(0, 2, 3))
+    for model, metrics in (electra, GOOD), (masked_lm, {"val_mlm_loss": 3.0}):
+        warn = functools.partial(model.warnings, unigram=UNIGRAM)
+        Warnings(warn, total=100).on_interval_end(60, metrics)
     assert capsys.readouterr().err == ""
 
 
@@ -164,7 +173,7 @@ class Saved:
     def __init__(self):
         self.done = []
 
-    def save(self, model, step):
+    def save(self, model, step, phase):
         self.done.append(step)
 
     def steps(self):
@@ -175,7 +184,7 @@ class Saved:
 def intervals():
     # A test run in the background may have begun with the signal ignored.
     before = signal.signal(signal.SIGINT, signal.default_int_handler)
-    callback = Intervals(Saved(), 10, 2, validation=None, listeners=[])
+    callback = Intervals(Saved(), 10, 2, validate=None, listeners=[])
     optimizer = SimpleNamespace(learning_rate=0.5)
     callback.set_model(SimpleNamespace(stop_training=False, optimizer=optimizer))
     callback.set_params({"steps": 6})
@@ -215,11 +224,11 @@ def test_processes_stop_at_the_same_step(intervals):
 
 
 @pytest.mark.parametrize("batches, rows", [(4, []), (6, [13])])
-def test_only_a_complete_interval_gets_a_row(intervals, monkeypatch, batches, rows):
+def test_only_a_complete_interval_gets_a_row(intervals, batches, rows):
     seen = []
     listener = SimpleNamespace(on_interval_end=lambda step, logs: seen.append(step))
     intervals.listeners = [listener]
-    monkeypatch.setattr(callbacks, "validate", lambda *args: {"val_loss": 1.0})
+    intervals.validate = lambda model: {"val_loss": 1.0}
     for batch in range(batches):
         if batch == batches - 1:
             os.kill(os.getpid(), signal.SIGINT)
@@ -238,7 +247,7 @@ def test_the_second_ctrl_c_breaks_off(intervals):
 
 def test_signals_are_ours_only_while_training():
     before = [signal.getsignal(n) for n in (signal.SIGINT, signal.SIGTERM)]
-    callback = Intervals(Saved(), 0, 1, validation=None, listeners=[])
+    callback = Intervals(Saved(), 0, 1, validate=None, listeners=[])
     callback.on_train_begin()
     assert signal.getsignal(signal.SIGTERM) == callback._interrupt
     callback.release()

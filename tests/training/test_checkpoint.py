@@ -102,7 +102,7 @@ def test_a_hostile_checkpoint_executes_nothing(tmp_path, model):
     checkpoints.save(model, 1)
     array = np.array([Hostile()], dtype=object)
     with open(checkpoints.path(1), "wb") as file:
-        np.savez(file, description=array, **{"model.0": array})
+        np.savez(file, description=array, **{"model/seed_generator": array})
     with pytest.raises(CheckpointError):
         checkpoints.restore(model)
     checkpoints.path(1).write_bytes(pickle.dumps(Hostile()))

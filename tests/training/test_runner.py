@@ -9,18 +9,21 @@ import re
 import resource
 import signal
 
-import h5py
 import keras
 import matplotlib.image
 import numpy as np
 import pytest
+from safetensors.numpy import load_file
 
 from keras_corrupt.data.prepare import prepare_dataset
-from keras_corrupt.models import Electra, MaskedLM
+from keras_corrupt.models import Electra, MaskedLM, Teams
+from keras_corrupt.models.baselines import Unigram
+from keras_corrupt.models.named_variables import named_variables
 from keras_corrupt.tokenizers import load
 from keras_corrupt.training import (
     Checkpoints,
     PretrainConfig,
+    loop,
     main,
     pretrain,
     report,
@@ -31,6 +34,7 @@ from keras_corrupt.training.callbacks import (
     Progress,
     read_metrics,
 )
+from keras_corrupt.training.run_directory import locked
 
 #: A preset that takes seconds, in the place of `tiny`.
 ENCODER = {
@@ -109,13 +113,9 @@ def weights_of(directory):
     """All arrays of a run's preset and of its last checkpoint."""
     arrays = {}
 
-    def add(name, item):
-        if isinstance(item, h5py.Dataset):
-            arrays[f"{path.parent.name}/{name}"] = item[()]
-
-    for path in sorted((directory / "preset").glob("*/model.weights.h5")):
-        with h5py.File(path) as file:
-            file.visititems(add)
+    for path in sorted((directory / "preset").glob("*/model.safetensors")):
+        for name, array in load_file(path).items():
+            arrays[f"{path.parent.name}/{name}"] = array
     last = sorted((directory / "checkpoints").iterdir())[-1]
     with np.load(last) as archive:
         arrays |= {f"{last.name}/{name}": archive[name] for name in archive.files}
@@ -146,10 +146,30 @@ def contents(directory):
         ({"preset": "huge"}, r"--preset huge: unknown; known are tiny, small, base"),
         ({"data": None}, "what to train on: --corpus .* or --data"),
         ({"data": "absent"}, "absent: holds no dataset.json.*Prepare it with"),
-        ({"objective": {"mask_rate": 0.0}}, r"mask_rate 0\.0 must lie between 0 and 1"),
-        ({"objective": {"mask_rate": 1.0}}, r"mask_rate 1\.0 must lie between 0 and 1"),
-        ({"objective": {"mask_rate": "x"}}, "mask_rate x must lie between 0 and 1"),
-        ({"objective": {"mask_rat": 0.15}}, "mask_rat"),
+        (
+            {"objective": {"mask_rate": 0.0}},
+            "mask_rate` must lie.*got 0.0",
+        ),
+        (
+            {"objective": {"mask_rate": 1.0}},
+            "mask_rate` must lie.*got 1.0",
+        ),
+        (
+            {"objective": {"mask_rate": "x"}},
+            "mask_rate` must lie.*got 'x'",
+        ),
+        (
+            {"objective": {"mask_rat": 0.15}},
+            "'mask_rat'. The nearest are mask_rate",
+        ),
+        (
+            {"objective": {"generator": {"layers": 1}}},
+            "no option 'generator.layers'.*generator.num_layers",
+        ),
+        ({"objective": {"generator": 3}}, "'generator'.*is a network.*not 3"),
+        ({"model": "Electric"}, "'Electric' is none of the known.*Electra, MaskedLM"),
+        ({"model": "absent:Own"}, "'absent:Own' cannot be imported: No module"),
+        ({"model": "math:sqrt"}, "'math:sqrt' is none of the known"),
         ({"objective": {"tied_embeddings": "x"}}, "token_and_position.*got 'x'"),
         ({"sequence_length": 41}, "--sequence_length 41 is longer than the 40 pos"),
         ({"sequence_length": 16}, "up to 32 tokens, more than max_length=16.*again"),
@@ -258,17 +278,17 @@ def test_a_run_of_before_there_were_kinds_of_tokenizers(config, tmp_path):
 
 
 def test_output_where_another_process_trains(finished):
-    with runner.locked(finished.directory):
+    with locked(finished.directory):
         with pytest.raises(ValueError, match="Another process is training in"):
             pretrain(finished.config)
     pretrain(finished.config)  # free again
 
 
 def test_no_other_process_can_train_where_one_does(config, monkeypatch):
-    def second(*_):
+    def second(*_, **__):
         pretrain(config)
 
-    monkeypatch.setattr(runner, "train", second)
+    monkeypatch.setattr(loop, "train", second)
     with pytest.raises(ValueError, match="Another process is training in"):
         pretrain(config)
 
@@ -330,12 +350,14 @@ def test_banner_and_closing_table(finished):
 
 
 def test_closing_table_has_the_chance_of_selecting_right():
-    metrics = {"val_mlm_loss": 6.0, "val_mlm_accuracy": 0.1, "val_mws_accuracy": 0.5}
-    lines = report.table(metrics, (7.0, 0.05), {"mws_accuracy": 1 / 6}).splitlines()
+    model = Teams(ENCODER, generator_layers=1, mask_id=4, unmaskable_ids=(0, 2, 3))
+    metrics = dict.fromkeys(model.metric_names, 0.5) | {"replaced_fraction": 0.1}
+    lines = report.table(model, metrics, Unigram(7.0, 0.05)).splitlines()
     assert (
         lines[-1].split() == "multi-word selection accuracy 0.500 0.167 chance".split()
     )
-    assert len(lines) == 4
+    assert lines[1].split() == "masked LM loss (nats) 0.500 7.000 unigram".split()
+    assert len(lines) == 1 + len(model.metric_names)
 
 
 def test_metrics_and_tensorboard_agree(finished):
@@ -430,12 +452,11 @@ def test_a_finished_run_run_again_prints_the_table_again(finished, capsys):
         if "seed" not in one.path:
             np.testing.assert_array_equal(np.array(one), np.array(other))
     after = contents(finished.directory)
-    # HDF5 and PNG files hold more than their contents; a second model made in this
-    # process has another name.
-    rewritten = ("preset/generator", "preset/discriminator", "preset/config.json")
-    kept = [n for n in before if not n.startswith((*rewritten, "curves.png"))]
-    assert after.keys() == before.keys()
-    assert {n: after[n] for n in kept} == {n: before[n] for n in kept}
+    # A PNG file holds more than its picture; a second model made in this process has
+    # another name.
+    for files in before, after:
+        del files["preset/config.json"], files["curves.png"]
+    assert after == before
     assert {p: p.stat().st_mtime_ns for p in times} == times
 
 
@@ -465,11 +486,11 @@ def test_interrupted_then_short_of_space_then_finished(
     before = contents(directory / "checkpoints")
     save = Checkpoints.save
 
-    def save_on_a_full_disk(self, model, step):
+    def save_on_a_full_disk(self, model, step, phase):
         soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
         resource.setrlimit(resource.RLIMIT_FSIZE, (10_000, hard))
         try:
-            save(self, model, step)
+            save(self, model, step, phase)
         finally:
             resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
 
@@ -589,9 +610,8 @@ def test_masked_lm_with_accumulation_average_and_bfloat16(config):
     for variable, average in zip(model.trainable_variables, averages, strict=True):
         np.testing.assert_array_equal(np.array(variable), np.array(average))
     with np.load(directory / "checkpoints" / "step-000000003.npz") as archive:
-        names = [f"model.{i}" for i in range(len(model.variables))]
         changed = [
-            not np.array_equal(archive[name], np.array(v))
-            for name, v in zip(names, model.variables, strict=True)
+            not np.array_equal(archive[f"model/{name}"], np.array(v))
+            for name, v in named_variables(model).items()
         ]
     assert any(changed)

@@ -4,9 +4,9 @@ import numpy as np
 import tensorflow as tf
 from keras import ops
 
+from keras_corrupt.kernels.fused.compiling import compiled
 from keras_corrupt.kernels.fused.numbers import (
     F,
-    compiled,
     dropout_of,
     dropped,
     exp,
@@ -19,13 +19,25 @@ from keras_corrupt.kernels.fused.program import float32, key_of, like, run
 
 
 def attention(projected, bias, num_heads, mask, logits_bias=None, rate=0.0, seed=None):
-    """As `plain.attention`."""
+    """Multi-head attention between its projections (Vaswani et al., 2017, 3.2).
+
+    Args:
+        projected: `[batch, length, 3 * hidden]`: query, key and value side by side.
+        bias: `[3 * hidden]`, added to them.
+        num_heads: Number of heads; divides `hidden`.
+        mask: Boolean, broadcastable to `[batch, heads, length, length]`.
+        logits_bias: `None`, or what is added to the scaled logits, broadcastable
+            likewise.
+        rate: Dropout rate of the attention weights.
+        seed: A `keras.random.SeedGenerator`, for a positive rate.
+
+    Returns:
+        `[batch, length, hidden]`.
+    """
     query, key, value = split_heads(projected, bias, num_heads)
     logits = tf.matmul(query, key, transpose_b=True)
     scale = query.shape[-1] ** -0.5
-    if logits_bias is not None:
-        logits = logits + tf.cast(logits_bias / scale, logits.dtype)
-    context = weigh(logits, value, scale, mask, rate, seed)
+    context = weigh(logits, value, scale, mask, logits_bias, rate, seed)
     context = tf.transpose(context, (0, 2, 1, 3))
     return tf.reshape(context, (*ops.shape(projected)[:2], projected.shape[-1] // 3))
 
@@ -48,16 +60,20 @@ def split_heads(projected, bias, num_heads):
     return f(projected, tf.convert_to_tensor(bias))
 
 
-def weigh(logits, value, scale, mask, rate, seed):
+def weigh(logits, value, scale, mask, bias, rate, seed):
     """Softmax of the scaled logits over the allowed keys, dropout, sums of the values.
 
     Only the softmax is kept; dropout is done again going back.
     """
     key = key_of(seed)
-    unseen = tf.where(mask, 0.0, -1e9) + tf.zeros((1, 1, 1, tf.shape(logits)[-1]))
+    if bias is None:
+        unseen = tf.where(mask, 0.0, -1e9) + tf.zeros((1, 1, 1, tf.shape(logits)[-1]))
+    else:
+        biased = tf.where(mask, tf.cast(bias, tf.float32), -1e9)
+        unseen = tf.broadcast_to(biased, tf.shape(logits))
 
     @tf.custom_gradient
-    def f(logits, value):
+    def f(logits, value, unseen):
         outputs = [like(logits), like(logits)]
         weights, softmax = run(
             _weights_forward, [logits], outputs, unseen, key, *float32(scale, rate)
@@ -71,11 +87,13 @@ def weigh(logits, value, scale, mask, rate, seed):
                 key,
                 *float32(scale, rate),
             )
-            return dlogits, tf.matmul(weights, dcontext, transpose_a=True)
+            dvalue = tf.matmul(weights, dcontext, transpose_a=True)
+            dbias = None if bias is None else tf.cast(dlogits, tf.float32) / scale
+            return dlogits, dvalue, dbias
 
         return tf.matmul(weights, value), gradient
 
-    return f(logits, value)
+    return f(logits, value, unseen)
 
 
 @compiled

@@ -5,9 +5,9 @@ import math
 import tensorflow as tf
 from keras import ops
 
+from keras_corrupt.kernels.fused.compiling import compiled
 from keras_corrupt.kernels.fused.numbers import (
     F,
-    compiled,
     exp,
     load,
     rows,
@@ -17,7 +17,16 @@ from keras_corrupt.kernels.fused.program import float32, like, run
 
 
 def bias_gelu(x, bias, approximate=False):
-    """As `plain.bias_gelu`."""
+    """Gelu of `x + bias`.
+
+    Args:
+        x: `[..., hidden]`.
+        bias: `[hidden]`.
+        approximate: Whether to use gelu's tanh approximation.
+
+    Returns:
+        A tensor like `x`.
+    """
 
     @tf.custom_gradient
     def f(x, bias):
@@ -30,7 +39,10 @@ def bias_gelu(x, bias, approximate=False):
 
 
 def bias_gelu_matmul(x, bias, kernel, approximate=False):
-    """As `plain.bias_gelu_matmul`. Gelu is not kept, but taken again going back."""
+    """The product of `bias_gelu` and a matrix, `[hidden, width]`.
+
+    Gelu is not kept, but taken again going back.
+    """
 
     @tf.custom_gradient
     def f(x, bias, kernel):

@@ -3,19 +3,23 @@
 TensorFlow's C interface (its headers `c/ops.h`, `c/kernels.h`, `c/env.h`) registers an
 operation whose kernel is a C function, which Numba compiles. There is one operation for
 all: it takes the inputs, makes the outputs, and lets threads call the function of its
-program, which an attribute names by its address.
+program, which an attribute names by its address. Another attribute has a random number
+of the process, so that a graph that another process made is refused: there is something
+else at that address.
 """
 
 import ctypes
+import functools
+import secrets
 from pathlib import Path
 
 import numpy as np
 import tensorflow as tf
 from llvmlite import binding
 from numba import njit, types
-from numba.core.types import ExternalFunction
+from numba.extending import intrinsic
 
-from keras_corrupt.kernels.fused.numbers import c_function
+from keras_corrupt.kernels.fused.compiling import c_function, external
 from keras_corrupt.kernels.fused.threads import (
     ARRAYS,
     FUNCTION,
@@ -24,7 +28,7 @@ from keras_corrupt.kernels.fused.threads import (
     Int,
     Word,
     Words,
-    share,
+    run_pieces,
 )
 
 OPERATION = "KerasCorruptKernel"
@@ -39,42 +43,81 @@ PIECES_PER_THREAD = 2
 # many threads; the pool of the others; the words of the job.
 PROGRAM, CUT, WHOLE, OUTPUTS, SUMS, THREADS, POOL, WORDS = range(8)
 
-LIBRARY = next(Path(tf.sysconfig.get_lib()).glob("libtensorflow_framework.*"))
+LIBRARY = next(Path(tf.sysconfig.get_lib()).glob("libtensorflow_framework.*"), None)
+if LIBRARY is None:
+    raise ImportError(f"{tf.sysconfig.get_lib()} has no libtensorflow_framework")
 binding.load_library_permanently(str(LIBRARY))
 
 
 # === TensorFlow's functions ===
 
-new_status = ExternalFunction("TF_NewStatus", Word())
-delete_status = ExternalFunction("TF_DeleteStatus", types.void(Word))
-fail = ExternalFunction("TF_OpKernelContext_Failure", types.void(Word, Word))
-get_attribute = ExternalFunction(
-    "TF_OpKernelConstruction_GetAttrInt64", types.void(Word, Word, Word, Word)
+_tensorflow = functools.partial(external, library=LIBRARY)
+new_status = _tensorflow("TF_NewStatus", Word)
+set_status = _tensorflow("TF_SetStatus", types.void, Word, Int, Word)
+delete_status = _tensorflow("TF_DeleteStatus", types.void, Word)
+fail = _tensorflow("TF_OpKernelContext_Failure", types.void, Word, Word)
+refuse = _tensorflow("TF_OpKernelConstruction_Failure", types.void, Word, Word)
+get_attribute = _tensorflow(
+    "TF_OpKernelConstruction_GetAttrInt64", types.void, Word, Word, Word, Word
 )
-get_input = ExternalFunction("TF_GetInput", types.void(Word, Int, Word, Word))
-dtype_of_output = ExternalFunction("TF_ExpectedOutputDataType", Int(Word, Int))
-allocate_output = ExternalFunction(
-    "TF_AllocateOutput", Word(Word, Int, Int, Word, Int, Word, Word)
+get_input = _tensorflow("TF_GetInput", types.void, Word, Int, Word, Word)
+dtype_of_output = _tensorflow("TF_ExpectedOutputDataType", Int, Word, Int)
+allocate_output = _tensorflow(
+    "TF_AllocateOutput", Word, Word, Int, Int, Word, Int, Word, Word
 )
-delete_tensor = ExternalFunction("TF_DeleteTensor", types.void(Word))
-data_of = ExternalFunction("TF_TensorData", Word(Word))
-floats_of = ExternalFunction("TF_TensorData", types.CPointer(types.float32)(Word))
-rank_of = ExternalFunction("TF_NumDims", Int(Word))
-dimension_of = ExternalFunction("TF_Dim", Word(Word, Int))
-elements_of = ExternalFunction("TF_TensorElementCount", Word(Word))
+delete_tensor = _tensorflow("TF_DeleteTensor", types.void, Word)
+data_of = _tensorflow("TF_TensorData", Word, Word)
+floats_of = _tensorflow("TF_TensorData", types.CPointer(types.float32), Word)
+rank_of = _tensorflow("TF_NumDims", Int, Word)
+dimension_of = _tensorflow("TF_Dim", Word, Word, Int)
+elements_of = _tensorflow("TF_TensorElementCount", Word, Word)
 
 
 # === The kernel ===
 
+#: Tells this process from others; a positive number, as TensorFlow's attributes are.
+PROCESS = secrets.randbits(63)
+# The compiled code is cached, so it finds the number by a name.
+_process = np.array([PROCESS], np.int64)
+binding.add_symbol("keras_corrupt_process", _process.ctypes.data)
+
+
+@intrinsic
+def _this_process(context):
+    """Returns `PROCESS`."""
+
+    def code(context, builder, signature, args):
+        word = context.get_value_type(types.int64)
+        return builder.load(context.get_c_value(builder, word, "keras_corrupt_process"))
+
+    return types.int64(), code
+
+
+def _c_string(text):
+    return np.frombuffer(text.encode() + b"\0", np.uint8)
+
+
+PROGRAM_NAME, PROCESS_NAME = _c_string("program"), _c_string("process")
+FAILED_PRECONDITION = 9
+OF_ANOTHER_PROCESS = _c_string(
+    "Another process made this graph, with keras_corrupt's fused kernels, which are in "
+    "that process only. Save a graph of inference (`export_saved_model`), or trace the "
+    "training step with the environment variable KERAS_CORRUPT_KERNELS=plain."
+)
+
 
 @c_function(Word, Word)
 def _create(construction):
-    """Finds the program of a new operation."""
-    name = np.array([112, 114, 111, 103, 114, 97, 109, 0], np.uint8)  # "program"
-    program, status = np.zeros(1, np.int64), new_status()
-    get_attribute(construction, name.ctypes.data, program.ctypes.data, status)
+    """Finds the program of a new operation, unless another process made it."""
+    program, process = np.zeros(1, np.int64), np.zeros(1, np.int64)
+    status = new_status()
+    for name, value in ((PROGRAM_NAME, program), (PROCESS_NAME, process)):
+        get_attribute(construction, name.ctypes.data, value.ctypes.data, status)
+    if process[0] != _this_process():
+        set_status(status, FAILED_PRECONDITION, OF_ANOTHER_PROCESS.ctypes.data)
+        refuse(construction, status)
     delete_status(status)
-    return program[0] + name[-1]  # `name` must live until here
+    return program[0]
 
 
 @njit
@@ -133,7 +176,7 @@ def _compute(program, context):
         at = _enter(job, at, _input(context, i, scratch, status))
 
     helpers = min(program[THREADS], pieces) - 1
-    share(program[POOL], job.ctypes.data, helpers)
+    run_pieces(program[POOL], job.ctypes.data, helpers)
 
     if sums > 0:
         shape = _input(context, cut + whole + outputs, scratch, status)
@@ -163,6 +206,7 @@ def _register():
     status = do("TF_NewStatus")
     definition = do("TF_NewOpDefinitionBuilder", OPERATION.encode())
     do("TF_OpDefinitionBuilderAddAttr", definition, b"program: int")
+    do("TF_OpDefinitionBuilderAddAttr", definition, b"process: int")
     do("TF_OpDefinitionBuilderAddAttr", definition, b"Tin: list(type)")
     do("TF_OpDefinitionBuilderAddAttr", definition, b"Tout: list(type)")
     do("TF_OpDefinitionBuilderAddInput", definition, b"inputs: Tin")

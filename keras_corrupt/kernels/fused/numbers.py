@@ -1,47 +1,14 @@
-"""What all fused kernels are made of: how they are compiled, numbers, chance.
+"""What all fused kernels are made of: reading and writing arrays, exp, chance."""
 
-Numba keeps what it compiled beside the kernel's file, and does not see that this file,
-`pieces`, `native` or `threads` was edited: delete the folders `__pycache__` then.
-"""
-
-import functools
 from typing import NamedTuple
 
 import numpy as np
-from numba import cfunc, config, njit, types
-from numba.core.codegen import get_host_cpu_features
+from numba import types
 from numba.extending import overload
 
-F, U, S = np.float32, np.uint32, np.int32
+from keras_corrupt.kernels.fused.compiling import compiled
 
-# For Intel's processors LLVM makes vectors of half the size that AVX-512 has. Numba
-# has this setting for a process only, so other code that it compiles gets it, too.
-if config.CPU_FEATURES is None and "+avx512f" in get_host_cpu_features():
-    config.CPU_FEATURES = get_host_cpu_features() + ",-prefer-256-bit"
-
-
-def kept(compiler, function, **options):
-    """Compiles a function, for next time too if a folder can be written."""
-    try:
-        return compiler(cache=True, **options)(function)
-    except RuntimeError:
-        return compiler(**options)(function)
-
-
-def c_function(result, *arguments):
-    """Compiles a function that C calls, from its types."""
-    return functools.partial(kept, functools.partial(cfunc, result(*arguments)))
-
-
-def compiled(function):
-    """Compiles what kernels are made of."""
-    options = {
-        "nogil": True,
-        "error_model": "numpy",
-        # Sums in any order. What is not a number stays so.
-        "fastmath": {"reassoc", "contract", "nsz", "arcp"},
-    }
-    return kept(njit, function, **options)
+F, U, S, L = np.float32, np.uint32, np.int32, np.uint64
 
 
 # === Parts ===
@@ -116,8 +83,24 @@ def mixed(z):
 
 
 @compiled
+def scrambled(key):
+    """Scrambles a pair of words, so that `random_bits` may add them to indices.
+
+    Seeds are often neighbours. What is random for one index and one seed would
+    otherwise be so for the next index and the seed before, too. (The function is the
+    finaliser of SplitMix64: Steele et al., 2014. Different pairs stay different.)
+    """
+    z = L(L(key[0]) << L(32)) | L(key[1])
+    z = L(z + L(0x9E3779B97F4A7C15))
+    z = L(L(z ^ L(z >> L(30))) * L(0xBF58476D1CE4E5B9))
+    z = L(L(z ^ L(z >> L(27))) * L(0x94D049BB133111EB))
+    z = L(z ^ L(z >> L(31)))
+    return U(z >> L(32)), U(z)
+
+
+@compiled
 def random_bits(i, key):
-    """32 random bits for each index `i` and each pair of words `key`."""
+    """32 random bits for each index `i` and each pair of words that are `scrambled`."""
     return mixed(U(mixed(U(U(i) + key[0])) + key[1]))
 
 
@@ -131,15 +114,15 @@ class Dropout(NamedTuple):
 
 @compiled
 def dropout_of(key, rate):
-    """Makes a `Dropout` of two random words and of its rate, a float32."""
-    return Dropout((key[0], key[1]), U(rate * F(2.0**32)), F(1.0) / (F(1.0) - rate))
+    """Makes a `Dropout` of the two words of a seed and of its rate, a float32."""
+    return Dropout(scrambled(key), U(rate * F(2.0**32)), F(1.0) / (F(1.0) - rate))
 
 
 @compiled
 def dropped(x, i, dropout):
     """Returns `x`, the `i`-th of all values, scaled up, or zero."""
-    kept = random_bits(i, dropout.key) >= dropout.threshold
-    return x * dropout.factor if kept else F(0.0)
+    stays = random_bits(i, dropout.key) >= dropout.threshold
+    return x * dropout.factor if stays else F(0.0)
 
 
 @compiled

@@ -10,7 +10,7 @@ from numba.extending import intrinsic
 from numba.np import arrayobj
 
 from keras_corrupt.kernels.fused import threads
-from keras_corrupt.kernels.fused.numbers import c_function
+from keras_corrupt.kernels.fused.compiling import c_function
 
 
 @functools.cache  # which keeps the C function where programs find it
@@ -26,12 +26,11 @@ def pieces_of(kernel, sliced, sums, whole):
     Returns:
         Numba's C function, and the number of words in the job.
     """
-    examples = [
-        tuple(np.empty((0,) * n, t) for t, n in x) for x in (sliced, sums, whole)
-    ]
-    words = [sum(1 + n for _, n in x) for x in (sliced, sums, whole)]
+    groups = (sliced, sums, whole)
+    examples = [tuple(np.empty((0,) * n, t) for t, n in x) for x in groups]
+    words = [sum(1 + n for _, n in x) for x in groups]
     _, sums_start, whole_start, end = np.cumsum([threads.ARRAYS, *words]).tolist()
-    # Of the kernel's file, so that Numba keeps what it compiles with that.
+    # Of the kernel's file, which may stand elsewhere: Numba's cache notices its edits.
     place, code = kernel.py_func.__code__, _pieces.__code__
     function = types.FunctionType(
         code.replace(
@@ -47,8 +46,9 @@ def pieces_of(kernel, sliced, sums, whole):
             "WHOLE_START": whole_start,
         },
     )
-    kinds = "_".join(f"{np.dtype(t).name}x{n}" for t, n in sliced + sums + whole)
-    function.__qualname__ = f"{kernel.py_func.__name__}_{kinds}"
+    # Numba's cache knows the function by its file, line and name.
+    kinds = ("_".join(f"{np.dtype(t).name}x{n}" for t, n in x) for x in groups)
+    function.__qualname__ = "__".join([kernel.py_func.__name__, *kinds])
     function.__module__ = kernel.py_func.__module__
     return c_function(numba_types.void, threads.Words)(function), end
 

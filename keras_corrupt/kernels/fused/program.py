@@ -55,6 +55,7 @@ def run(kernel, cut, outputs, *whole, sums=()):
         name=kernel.__name__.strip("_"),
         attrs={
             "program": tf.compat.v1.AttrValue(i=program.ctypes.data),
+            "process": tf.compat.v1.AttrValue(i=native.PROCESS),
             "Tin": _types(x.dtype for x in inputs),
             "Tout": _types(dtypes),
         },
@@ -74,9 +75,8 @@ def _program(kernel, cut, outputs, whole, sums):
         _numpy(whole),
     )
     counts = len(cut), len(whole), len(outputs), sums
-    return np.array(
-        [function.address, *counts, threads.COUNT, threads.pool(), words], np.intp
-    )
+    pool, count = threads.pool()
+    return np.array([function.address, *counts, count, pool, words], np.intp)
 
 
 def _numpy(tensors):

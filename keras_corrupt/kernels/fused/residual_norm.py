@@ -4,9 +4,9 @@ import numpy as np
 import tensorflow as tf
 from keras import ops
 
+from keras_corrupt.kernels.fused.compiling import compiled
 from keras_corrupt.kernels.fused.numbers import (
     F,
-    compiled,
     dropout_of,
     dropped,
     load,
@@ -17,7 +17,21 @@ from keras_corrupt.kernels.fused.program import float32, key_of, like, run
 
 
 def residual_norm(x, y, bias, gamma, beta, epsilon, rate=0.0, seed=None):
-    """As `plain.residual_norm`."""
+    """Layer norm of `x + dropout(y + bias)`.
+
+    Args:
+        x: `[batch, length, hidden]`.
+        y: `[batch, length, hidden]`.
+        bias: `[hidden]`.
+        gamma: `[hidden]`, the norm's factor.
+        beta: `[hidden]`, the norm's shift.
+        epsilon: Added to the variance.
+        rate: Dropout rate.
+        seed: A `keras.random.SeedGenerator`, for a positive rate.
+
+    Returns:
+        A tensor like `x`.
+    """
     key = key_of(seed)
 
     @tf.custom_gradient

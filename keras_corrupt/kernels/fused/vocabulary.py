@@ -7,13 +7,14 @@ import tensorflow as tf
 from keras import ops
 
 from keras_corrupt.kernels import plain
+from keras_corrupt.kernels.fused.compiling import compiled
 from keras_corrupt.kernels.fused.numbers import (
     F,
-    compiled,
     exp,
     largest,
     load,
     random_bits,
+    scrambled,
     store,
 )
 from keras_corrupt.kernels.fused.program import float32, key_of, like, run
@@ -142,6 +143,7 @@ def _backward(first, products, target_ids, total, dy, dx, dbias, bias):
 
 @compiled
 def _draw(first, products, excluded, out, bias, key):
+    key = scrambled(key)
     size, count = len(bias), out.shape[1]
     row = np.empty(size, F)
     sums = np.empty((size + BLOCK - 1) // BLOCK, np.float64)

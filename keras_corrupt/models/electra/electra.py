@@ -2,10 +2,12 @@
 
 import keras
 
-from keras_corrupt.evaluation import flops
+from keras_corrupt.encoders import TransformerEncoder
+from keras_corrupt.models.electra import cost
 from keras_corrupt.models.electra.presets import PRESETS
 from keras_corrupt.models.masked_lm.masked_lm import MaskedLMNetwork
-from keras_corrupt.models.replaced_token_detection import (
+from keras_corrupt.models.pretrainer import check_weight
+from keras_corrupt.models.replaced_token_detection.generator_discriminator import (
     Discriminator,
     ReplacedTokenDetection,
 )
@@ -39,6 +41,8 @@ class Electra(ReplacedTokenDetection):
             generator's input: 0 in the thesis, 0.15 in the released code.
         tied_embeddings: `"token_and_position"` (thesis, 5.3.1) or `"all"` (released
             code: segment embeddings and their layer norm too).
+        rtd_weight: Weight of replaced token detection beside masked language
+            modelling. 50 is the released code's; the thesis does not give it.
         kwargs: Those of `Pretrainer`.
 
     Example:
@@ -54,7 +58,10 @@ class Electra(ReplacedTokenDetection):
     """
 
     presets = PRESETS
-    #: The released code's weights; the thesis does not give them.
+    network_arguments = {
+        "discriminator": TransformerEncoder,
+        "generator": TransformerEncoder,
+    }
     loss_weights = {"mlm": 1.0, "rtd": 50.0}
 
     def __init__(
@@ -64,11 +71,13 @@ class Electra(ReplacedTokenDetection):
         mask_rate=0.15,
         keep_rate=0.0,
         tied_embeddings="token_and_position",
+        rtd_weight=50.0,
         **kwargs,
     ):
         super().__init__(
             discriminator, mask_rate=mask_rate, keep_rate=keep_rate, **kwargs
         )
+        check_weight("rtd_weight", rtd_weight)
         if tied_embeddings not in TIED_PARTS:
             raise ValueError(
                 f"`tied_embeddings` must be one of {sorted(TIED_PARTS)}; got "
@@ -93,10 +102,9 @@ class Electra(ReplacedTokenDetection):
 
         # === Config ===
         self.tied_embeddings = tied_embeddings
+        self.rtd_weight = rtd_weight
+        self.loss_weights = {"mlm": 1.0, "rtd": rtd_weight}
         self.built = True
-
-    def forward_flops(self, length):
-        return flops.electra_flops(self.get_config(), length)
 
     def call(self, inputs, training=False):
         outputs = self.corrupt(inputs, training)
@@ -105,9 +113,17 @@ class Electra(ReplacedTokenDetection):
         )
         return {**outputs, "rtd_logits": rtd_logits}
 
+    def forward_flops(self, length):
+        return cost.forward_flops(self.get_config(), length)
+
+    def activation_bytes(self, batch_size, length):
+        sizes = batch_size, length, self.number_bytes
+        return cost.activation_bytes(self.get_config(), *sizes)
+
     def get_config(self):
         return {
             **super().get_config(),
             "generator": self.generator.encoder.get_config(),
             "tied_embeddings": self.tied_embeddings,
+            "rtd_weight": self.rtd_weight,
         }

@@ -1,29 +1,22 @@
 """BERT's masked language model: the papers' baseline, and ELECTRA's generator."""
 
 import keras
-from keras import ops
 
 from keras_corrupt.corruption import (
-    Masking,
     check_rates,
-    choose_positions,
     gather_tokens,
     mask_tokens,
 )
 from keras_corrupt.encoders import TransformerEncoder
-from keras_corrupt.encoders.embeddings import initializer
-from keras_corrupt.evaluation import flops
-from keras_corrupt.kernels import active, dense_gelu
-from keras_corrupt.models.masked_lm import objective
+from keras_corrupt.heads import VocabularyHead
+from keras_corrupt.models.masked_lm import cost, objective
+from keras_corrupt.models.masked_lm.examples import describe_predictions
 from keras_corrupt.models.masked_lm.presets import PRESETS
 from keras_corrupt.models.pretrainer import Pretrainer
 
 
 class MaskedLMNetwork(keras.Model):
     """An encoder with BERT's head: logits over the vocabulary at chosen positions.
-
-    The head is a linear layer to the embedding size, gelu and layer norm; the output
-    embeddings are the encoder's input embeddings, with a bias of their own.
 
     Args:
         encoder: Constructor arguments of `TransformerEncoder`.
@@ -34,23 +27,7 @@ class MaskedLMNetwork(keras.Model):
         self.encoder = TransformerEncoder(
             **encoder, dtype=self.dtype_policy, name="encoder"
         )
-        self.transform = keras.layers.Dense(
-            self.encoder.embedding_size,
-            kernel_initializer=initializer(self.encoder.initializer_range),
-            dtype=self.dtype_policy,
-            name="transform",
-        )
-        self.norm = keras.layers.LayerNormalization(
-            epsilon=1e-12, dtype=self.dtype_policy, name="norm"
-        )
-        self.build()
-
-    def build(self, input_shape=None):
-        self.transform.build((None, None, self.encoder.hidden_size))
-        self.norm.build((None, None, self.encoder.embedding_size))
-        self.output_bias = self.add_weight(
-            shape=(self.encoder.vocabulary_size,), initializer="zeros", name="bias"
-        )
+        self.head = VocabularyHead(self.encoder, dtype=self.dtype_policy, name="head")
         self.built = True
 
     def call(self, inputs, positions, training=False):
@@ -64,14 +41,14 @@ class MaskedLMNetwork(keras.Model):
         Returns:
             float32 logits, `[batch, masked, vocabulary]`.
         """
-        hidden = self.encoder(inputs, training=training)
-        # Only the masked positions meet the vocabulary: six times fewer rows.
-        hidden = ops.take_along_axis(hidden, positions[..., None], axis=1)
-        approximate = self.encoder.approximate_gelu
-        hidden = self.norm(dense_gelu(hidden, self.transform, approximate))
-        table = ops.cast(self.encoder.embeddings.token.embeddings, self.compute_dtype)
-        products = ops.matmul(hidden, ops.transpose(table))
-        return active().output_logits(products, self.output_bias)
+        return self.head(self.encoder(inputs, training=training), positions)
+
+
+#: Of the metrics that every model with a masked language model has.
+METRIC_NAMES = {
+    "mlm_loss": "masked LM loss (nats)",
+    "mlm_accuracy": "masked LM accuracy",
+}
 
 
 @keras.saving.register_keras_serializable(package="keras_corrupt")
@@ -100,6 +77,7 @@ class MaskedLM(Pretrainer):
 
     presets = PRESETS
     loss_weights = {"mlm": 1.0}
+    metric_names = METRIC_NAMES
 
     def __init__(
         self, encoder, mask_rate=0.15, keep_rate=0.1, random_rate=0.1, **kwargs
@@ -129,11 +107,8 @@ class MaskedLM(Pretrainer):
     def encoder(self):
         return self.network.encoder
 
-    def forward_flops(self, length):
-        return flops.masked_lm_flops(self.get_config(), length)
-
     def call(self, inputs, training=False):
-        masking = positions_of(inputs, self)
+        masking = self.choose_positions(inputs)
         masked_ids = mask_tokens(
             inputs["token_ids"],
             masking,
@@ -164,6 +139,24 @@ class MaskedLM(Pretrainer):
         )
         self.accuracy.update_state(correct, outputs["masked_weights"])
 
+    # === What a run shows ===
+
+    def forward_flops(self, length):
+        return cost.forward_flops(self.get_config(), length)
+
+    def activation_bytes(self, batch_size, length):
+        sizes = batch_size, length, self.number_bytes
+        return cost.activation_bytes(self.get_config(), *sizes)
+
+    def describe_examples(self, inputs):
+        return describe_predictions(self, inputs)
+
+    def baselines(self, metrics, unigram):
+        return baselines(unigram)
+
+    def warnings(self, metrics, unigram):
+        return warnings(metrics, unigram)
+
     def get_config(self):
         return {
             **super().get_config(),
@@ -173,10 +166,19 @@ class MaskedLM(Pretrainer):
         }
 
 
-def positions_of(inputs, model):
-    """Returns the inputs' own masked positions, or draws new ones for `model`."""
-    if "masked_positions" in inputs:
-        return Masking(inputs["masked_positions"], inputs["masked_weights"])
-    return choose_positions(
-        inputs, model.mask_rate, model.unmaskable_ids, model.seed_generator
-    )
+def baselines(unigram):
+    """Returns what guessing by frequency reaches, as `Pretrainer.baselines` does."""
+    return {
+        "mlm_loss": (unigram.loss, "unigram"),
+        "mlm_accuracy": (unigram.accuracy, "unigram"),
+    }
+
+
+def warnings(metrics, unigram):
+    """Yields what looks wrong with a masked language model; see `Pretrainer`."""
+    if metrics["mlm_loss"] > unigram.loss:
+        yield (
+            f"the masked language model (loss {metrics['mlm_loss']:.2f}) is no better "
+            f"than token frequencies ({unigram.loss:.2f}). Try a lower --learning_rate "
+            "or a longer warm-up."
+        )

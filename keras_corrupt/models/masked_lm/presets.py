@@ -5,9 +5,8 @@ sizes of the ELECTRA discriminator of the same name (`tiny` is ours, for CPUs an
 tests). A preset is the keyword arguments of `MaskedLM`.
 """
 
-from keras_corrupt.models.electra.presets import PRESETS as _ELECTRA
+from keras_corrupt.models.encoder_sizes import ENCODERS
 
 PRESETS = {
-    name: {"encoder": preset["discriminator"], "mask_rate": 0.15}
-    for name, preset in _ELECTRA.items()
+    name: {"encoder": encoder, "mask_rate": 0.15} for name, encoder in ENCODERS.items()
 }

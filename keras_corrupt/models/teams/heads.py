@@ -1,16 +1,20 @@
 """TEAMS's discriminator: two tasks on top of common layers."""
 
-import keras
-from keras import ops
-
 from keras_corrupt.encoders import TransformerEncoder
-from keras_corrupt.encoders.embeddings import initializer
-from keras_corrupt.kernels import dense_gelu
-from keras_corrupt.models.replaced_token_detection import Discriminator
-from keras_corrupt.models.teams import objective
+from keras_corrupt.heads import MultiWordSelectionHead
+from keras_corrupt.models.replaced_token_detection.generator_discriminator import (
+    Discriminator,
+)
 
-#: All that precedes an encoder's first layer: what TEAMS's encoders share.
-EMBEDDING_PARTS = ("token", "position", "segment", "norm", "projection")
+#: All parts of an encoder but its layers: what TEAMS's encoders share.
+EMBEDDING_PARTS = (
+    "token",
+    "position",
+    "segment",
+    "norm",
+    "projection",
+    "position_bias",
+)
 
 
 class MultiTaskDiscriminator(Discriminator):
@@ -48,7 +52,7 @@ class MultiTaskDiscriminator(Discriminator):
 
     def call(self, inputs, training=False):
         """Returns float32 `[batch, length]`, the logits of "replaced"."""
-        return self.detect(self.rtd_encoder(inputs, training=training))
+        return self.head(self.rtd_encoder(inputs, training=training))
 
     def both_tasks(self, inputs, positions, candidate_ids, training=False):
         """Runs the common layers once, then both tasks' layers and heads.
@@ -64,49 +68,17 @@ class MultiTaskDiscriminator(Discriminator):
             `[batch, masked, candidates]`.
         """
         mask = self.encoder.attention_mask(inputs)
+        bias = self.encoder.attention_bias(inputs)
         x = self.encoder.embed(inputs, training=training)
         common = self.encoder.num_layers - self.task_layers
         for layer in self.encoder.layers_[:common]:
-            x = layer(x, mask, training=training)
+            x = layer(x, mask, bias, training=training)
         selection, detection = x, x
         for layer in self.encoder.layers_[common:]:
-            selection = layer(selection, mask, training=training)
+            selection = layer(selection, mask, bias, training=training)
         for layer in self.rtd_encoder.layers_[common:]:
-            detection = layer(detection, mask, training=training)
+            detection = layer(detection, mask, bias, training=training)
         return (
-            self.detect(detection),
+            self.head(detection),
             self.selection_head(selection, positions, candidate_ids),
         )
-
-
-class MultiWordSelectionHead(keras.layers.Layer):
-    """Scores candidates at the masked positions (equation 7).
-
-    A linear layer to the embedding size, gelu and layer norm, as in the released
-    code, give what is multiplied with the candidates' input embeddings.
-
-    Args:
-        encoder: The `TransformerEncoder` whose output it reads.
-    """
-
-    def __init__(self, encoder, **kwargs):
-        super().__init__(**kwargs)
-        self.token = encoder.embeddings.token
-        self.approximate_gelu = encoder.approximate_gelu
-        self.transform = keras.layers.Dense(
-            encoder.embedding_size,
-            kernel_initializer=initializer(encoder.initializer_range),
-            dtype=self.dtype_policy,
-            name="transform",
-        )
-        self.norm = keras.layers.LayerNormalization(
-            epsilon=1e-12, dtype=self.dtype_policy, name="norm"
-        )
-        self.transform.build((None, None, encoder.hidden_size))
-        self.norm.build((None, None, encoder.embedding_size))
-        self.built = True
-
-    def call(self, hidden, positions, candidate_ids):
-        hidden = ops.take_along_axis(hidden, positions[..., None], axis=1)
-        hidden = dense_gelu(hidden, self.transform, self.approximate_gelu)
-        return objective.selection_logits(self.norm(hidden), self.token(candidate_ids))

@@ -12,20 +12,6 @@ discriminator makes of position t of x~. L_RTD is ELECTRA's.
 from keras import ops
 
 
-def selection_logits(hidden, candidate_embeddings):
-    """Scores the candidates of each position by inner products.
-
-    Args:
-        hidden: `[batch, masked, embedding]`, h of each masked position.
-        candidate_embeddings: `[batch, masked, candidates, embedding]`.
-
-    Returns:
-        float32 `[batch, masked, candidates]`.
-    """
-    products = ops.matmul(candidate_embeddings, hidden[..., None])[..., 0]
-    return ops.cast(products, "float32")
-
-
 def multi_word_selection_loss(logits):
     """Cross-entropy of the original token among its candidates.
 

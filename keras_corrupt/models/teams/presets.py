@@ -5,20 +5,15 @@ generator has half as many layers, of the same width, and 15% of the tokens are 
 in all sizes.
 """
 
-from keras_corrupt.models.electra.presets import PRESETS as _ELECTRA
+from keras_corrupt.models.encoder_sizes import ENCODERS
 
 PRESETS = {
     name: {
-        "discriminator": preset["discriminator"],
-        "generator_layers": preset["discriminator"]["num_layers"] // 2,
+        "discriminator": encoder,
+        # In `tiny` not half of two layers, but both, so that half of the generator's
+        # is one of them.
+        "generator_layers": 2 if name == "tiny" else encoder["num_layers"] // 2,
         "mask_rate": 0.15,
     }
-    for name, preset in _ELECTRA.items()
-    if name != "tiny"
-}
-# Not half of two layers, but both, so that half of the generator's is one of them.
-PRESETS["tiny"] = {
-    "discriminator": _ELECTRA["tiny"]["discriminator"],
-    "generator_layers": 2,
-    "mask_rate": 0.15,
+    for name, encoder in ENCODERS.items()
 }

@@ -4,10 +4,13 @@ import keras
 from keras import ops
 
 from keras_corrupt.corruption import hardest_negatives, sample_negatives
-from keras_corrupt.evaluation import flops
 from keras_corrupt.models.masked_lm.masked_lm import MaskedLMNetwork
-from keras_corrupt.models.replaced_token_detection import ReplacedTokenDetection
-from keras_corrupt.models.teams import objective
+from keras_corrupt.models.pretrainer import check_weight
+from keras_corrupt.models.replaced_token_detection.generator_discriminator import (
+    ReplacedTokenDetection,
+)
+from keras_corrupt.models.teams import cost, objective
+from keras_corrupt.models.teams.fine_tuning import search_space, settings
 from keras_corrupt.models.teams.heads import EMBEDDING_PARTS, MultiTaskDiscriminator
 from keras_corrupt.models.teams.presets import PRESETS
 
@@ -59,6 +62,12 @@ class Teams(ReplacedTokenDetection):
 
     presets = PRESETS
     loss_weights = {"mlm": 1.0, "rtd": 5.0, "mws": 2.0}
+    metric_names = {
+        **ReplacedTokenDetection.metric_names,
+        "mws_accuracy": "multi-word selection accuracy",
+    }
+    fine_tuning = staticmethod(settings)
+    fine_tuning_search = staticmethod(search_space)
 
     def __init__(
         self,
@@ -87,9 +96,8 @@ class Teams(ReplacedTokenDetection):
                 "`num_negatives` must be a number from 1 to less than vocabulary_size="
                 f"{self.vocabulary_size}; got {num_negatives!r}."
             )
-        for name, weight in (("rtd_weight", rtd_weight), ("mws_weight", mws_weight)):
-            if isinstance(weight, str) or weight < 0:
-                raise ValueError(f"`{name}` must be at least 0; got {weight!r}.")
+        check_weight("rtd_weight", rtd_weight)
+        check_weight("mws_weight", mws_weight)
 
         # === Layers ===
         self.discriminator = MultiTaskDiscriminator(
@@ -114,7 +122,6 @@ class Teams(ReplacedTokenDetection):
         self.loss_weights = {"mlm": 1.0, "rtd": rtd_weight, "mws": mws_weight}
         self.rtd_weight = rtd_weight
         self.mws_weight = mws_weight
-        self.chance = {"mws_accuracy": 1 / (num_negatives + 1)}
         self.generator_layers = generator_layers
         self.num_negatives = num_negatives
         self.candidates = candidates
@@ -128,9 +135,6 @@ class Teams(ReplacedTokenDetection):
         if self.exported == "mws":
             return self.discriminator.encoder
         return self.discriminator.rtd_encoder
-
-    def forward_flops(self, length):
-        return flops.teams_flops(self.get_config(), length)
 
     def call(self, inputs, training=False):
         outputs = self.corrupt(inputs, training)
@@ -163,6 +167,20 @@ class Teams(ReplacedTokenDetection):
         super().update_metrics(outputs)
         correct = objective.correct_selections(outputs["mws_logits"])
         self.selection_accuracy.update_state(correct, outputs["masked_weights"])
+
+    # === What a run shows ===
+
+    def forward_flops(self, length):
+        return cost.forward_flops(self.get_config(), length)
+
+    def activation_bytes(self, batch_size, length):
+        sizes = batch_size, length, self.number_bytes
+        return cost.activation_bytes(self.get_config(), *sizes)
+
+    def baselines(self, metrics, unigram):
+        chance = 1 / (self.num_negatives + 1)
+        mws = {"mws_accuracy": (chance, "chance")}
+        return {**super().baselines(metrics, unigram), **mws}
 
     def get_config(self):
         return {

@@ -1,0 +1,122 @@
+"""Choice of whole words, or of spans of words, to corrupt."""
+
+import keras
+from keras import ops
+
+from keras_corrupt.corruption.masking import Masking, maskable_tokens, num_masked
+
+#: Words or spans that may fail to fit before a sequence's draw ends.
+MISFITS = 3
+
+
+def choose_words(inputs, mask_rate, unmaskable_ids, seed, word_starts):
+    """Chooses whole words in random order, as many as fit.
+
+    Of a sequence with n tokens (padding aside) at most `ceil(mask_rate * n)` tokens
+    are chosen. A word that no longer fits is passed over, at most `MISFITS` times
+    (BERT's released code passes over all).
+
+    Args:
+        inputs: The model's inputs; `token_ids` and `padding_mask` are read.
+        mask_rate: Fraction of a sequence's tokens to choose, between 0 and 1.
+        unmaskable_ids: Token ids never chosen; a word ends before one.
+        seed: A `keras.random.SeedGenerator`.
+        word_starts: Booleans `[vocabulary]`, true for tokens that begin a word.
+
+    Returns:
+        A `Masking` with `num_masked(mask_rate, length)` slots.
+    """
+    maskable = maskable_tokens(inputs, unmaskable_ids)
+    starts = _word_starts(inputs, maskable, word_starts)
+    return _choose(inputs, mask_rate, maskable, starts, seed)
+
+
+def choose_spans(
+    inputs, mask_rate, unmaskable_ids, seed, word_starts, mean_length, fixed=False
+):
+    """Chooses spans of whole words in random order, as many as fit.
+
+    The text is cut into spans first, then spans are drawn from it without replacement,
+    so that they never overlap and every token is as likely to be chosen. Lengths are
+    geometric, as in SpanBERT (Joshi et al., 2020, 3.1), or all alike.
+
+    Args:
+        inputs: See `choose_words`.
+        mask_rate: See `choose_words`.
+        unmaskable_ids: See `choose_words`; a span ends before one.
+        seed: See `choose_words`.
+        word_starts: See `choose_words`.
+        mean_length: Mean number of words in a span, 1 or more.
+        fixed: Whether each span has `mean_length` words, rounded, except at the ends
+            of a text. Otherwise a span ends after each word with the same
+            probability.
+
+    Returns:
+        See `choose_words`.
+    """
+    maskable = maskable_tokens(inputs, unmaskable_ids)
+    words = _word_starts(inputs, maskable, word_starts)
+    first = ops.logical_and(maskable, ops.logical_not(_shifted(maskable)))
+    shape = ops.shape(inputs["token_ids"])
+    if fixed:
+        size = round(mean_length)
+        phase = keras.random.randint((shape[0], 1), 0, size, seed=seed, dtype="int32")
+        number = ops.cumsum(ops.cast(words, "int32"), axis=1) + phase
+        cuts = ops.equal(ops.mod(number, size), 0)
+    else:
+        draw = keras.random.uniform(shape, seed=seed, dtype="float32")
+        cuts = draw < 1.0 / mean_length
+    starts = ops.logical_or(first, ops.logical_and(words, cuts))
+    return _choose(inputs, mask_rate, maskable, starts, seed)
+
+
+def _word_starts(inputs, maskable, word_starts):
+    """Returns where words begin, booleans `[batch, length]`."""
+    begins = ops.take(ops.convert_to_tensor(word_starts), inputs["token_ids"], axis=0)
+    first = ops.logical_not(_shifted(maskable))
+    return ops.logical_and(maskable, ops.logical_or(begins, first))
+
+
+def _shifted(booleans):
+    """Moves each row one place to the right; the first is false."""
+    return ops.pad(booleans[:, :-1], [[0, 0], [1, 0]])
+
+
+def _choose(inputs, mask_rate, maskable, starts, seed):
+    """Draws units, each a maskable token marked in `starts` and those that follow."""
+    batch, length = ops.shape(inputs["token_ids"])
+    real = ops.sum(ops.cast(inputs["padding_mask"], "float32"), axis=1)
+    # The small constant undoes float32's rounding up of, say, 0.15 * 100.
+    room = ops.cast(ops.ceil(mask_rate * real - 1e-4), "int32")[:, None]
+
+    # The unit of each token, counted from 0; those before the first start have none.
+    unit = ops.cumsum(ops.cast(starts, "int32"), axis=1) - 1
+    unit = ops.maximum(unit, 0)
+    rows = ops.arange(batch, dtype="int32")[:, None] * length
+    sizes = ops.segment_sum(
+        ops.reshape(ops.cast(maskable, "int32"), (-1,)),
+        ops.reshape(rows + unit, (-1,)),
+        num_segments=batch * length,
+    )
+    sizes = ops.reshape(sizes, (batch, length))  # [batch, units]
+    keys = keras.random.uniform((batch, length), seed=seed, dtype="float32")
+    order = ops.argsort(ops.where(sizes > 0, keys, 2.0), axis=1)
+    sizes = ops.take_along_axis(sizes, order, axis=1)
+
+    waiting, chosen = sizes > 0, ops.zeros_like(sizes, dtype="bool")
+    for _ in range(1 + MISFITS):
+        used = ops.sum(ops.where(chosen, sizes, 0), axis=1, keepdims=True)
+        total = used + ops.cumsum(ops.where(waiting, sizes, 0), axis=1)
+        fits = ops.logical_and(waiting, total <= room)
+        chosen = ops.logical_or(chosen, fits)
+        waiting = ops.logical_and(waiting, ops.logical_not(fits))
+        # The first that does not fit is passed over.
+        ahead = ops.cumsum(ops.cast(waiting, "int32"), axis=1)
+        waiting = ops.logical_and(waiting, ahead > 1)
+    # Back from the order of the draw to the units' own, then to tokens.
+    chosen = ops.take_along_axis(chosen, ops.argsort(order, axis=1), axis=1)
+    chosen = ops.logical_and(ops.take_along_axis(chosen, unit, axis=1), maskable)
+    found, positions = ops.top_k(
+        ops.cast(chosen, "float32"), num_masked(mask_rate, length), sorted=True
+    )
+    return Masking(ops.cast(positions, "int32"), found)

@@ -1,0 +1,49 @@
+"""The optimizer of a fine-tuning run, with lower rates for lower layers."""
+
+from keras_corrupt.training.optimizer import AdamW
+from keras_corrupt.training.schedules import WarmupLinearDecay
+
+
+def optimizer_of(settings, steps_per_epoch, num_layers):
+    """Returns the optimizer of a run.
+
+    Args:
+        settings: `FineTuningSettings`.
+        steps_per_epoch: Updates in a pass over the training examples.
+        num_layers: Layers of the encoder.
+    """
+    steps = steps_per_epoch * settings.epochs
+    warmup_steps = int(settings.warmup_fraction * steps)
+    return AdamW(
+        WarmupLinearDecay(settings.learning_rate, steps, warmup_steps),
+        weight_decay=settings.weight_decay,
+        beta_2=settings.beta_2,
+        bias_correction=settings.bias_correction,
+        rate_multipliers=rate_multipliers(
+            num_layers, settings.layer_decay, settings.layer_decay_rule
+        ),
+        global_clipnorm=settings.clip_norm or None,
+    )
+
+
+def rate_multipliers(num_layers, decay, rule="paper"):
+    """Returns the factor of each part's learning rate: `AdamW`'s `rate_multipliers`.
+
+    Clark's thesis, 5.2.4: with depth counted from the output, a part learns at
+    `decay ** depth` times the rate. The head's depth is 0, the top layer's 1, the
+    embeddings' `num_layers + 1`. Released code counts one more below the head.
+
+    Args:
+        num_layers: Layers of the encoder.
+        decay: Factor from a layer to the one below it.
+        rule: `"paper"` or `"released"`.
+
+    >>> rate_multipliers(2, 0.5)
+    {'encoder/layer_0/': 0.25, 'encoder/layer_1/': 0.5, 'encoder/embedding': 0.125}
+    """
+    if not 0 < decay <= 1:
+        raise ValueError(f"`layer_decay` must be above 0 and at most 1; got {decay}.")
+    extra = {"paper": 0, "released": 1}[rule]
+    depths = {f"encoder/layer_{i}/": num_layers - i for i in range(num_layers)}
+    depths["encoder/embedding"] = num_layers + 1
+    return {pattern: decay ** (depth + extra) for pattern, depth in depths.items()}

@@ -1,0 +1,49 @@
+"""The dense layer of encoders and heads."""
+
+import keras
+from keras import ops
+
+from keras_corrupt.kernels import active, plain
+
+
+@keras.saving.register_keras_serializable(package="keras_corrupt")
+def gelu_by_tanh(x):
+    """Gelu's tanh approximation (Hendrycks and Gimpel, 2016)."""
+    return ops.gelu(x, approximate=True)
+
+
+def gelu(approximate):
+    """Returns gelu or its tanh approximation, as a layer's activation."""
+    return gelu_by_tanh if approximate else keras.activations.gelu
+
+
+@keras.saving.register_keras_serializable(package="keras_corrupt")
+class Dense(keras.layers.Dense):
+    """A `keras.layers.Dense` that adds its bias and is activated in float32.
+
+    Added in bfloat16, the bias would have its gradient added up in bfloat16 on some
+    backends, and of the sum over some thousand tokens most would be lost.
+
+    Args:
+        units: Width of the output.
+        kwargs: The other arguments of `keras.layers.Dense`.
+
+    Example:
+
+    >>> import numpy as np
+    >>> layer = Dense(3, kernel_initializer="ones", activation=gelu(approximate=True))
+    >>> np.array(layer(np.ones((1, 4), "float32"))).round(3).tolist()
+    [[4.0, 4.0, 4.0]]
+    """
+
+    def call(self, inputs, training=None):
+        products = ops.matmul(inputs, self.kernel)
+        kernels, activation = active(), self.activation
+        if kernels is not plain and activation in (gelu(True), gelu(False)):
+            return kernels.bias_gelu(products, self.bias, activation is gelu(True))
+        shifted = ops.cast(products, "float32") + ops.cast(self.bias, "float32")
+        return ops.cast(activation(shifted), products.dtype)
+
+    def quantize(self, mode=None, type_check=True, config=None):
+        # Keras quantizes no subclass whose `call` might be another; ours is none.
+        super().quantize(mode, type_check=False, config=config)

@@ -1,0 +1,97 @@
+"""T5's relative positions, a bias of the attention logits (Raffel et al., 2020)."""
+
+import math
+
+import keras
+import numpy as np
+from keras import ops
+
+from keras_corrupt.encoders.embeddings import initializer
+
+
+class RelativePositionBias(keras.layers.Layer):
+    """One learned number for each head and each bucket of distances.
+
+    Half of the buckets are for keys before the query and the query itself, half for
+    keys behind it. Of each half the first half of the buckets are one distance each;
+    the others grow by a constant factor until `max_distance`, and the last one holds
+    all that is farther away. All layers of an encoder use one table.
+
+    Args:
+        num_buckets: Number of buckets, a multiple of 4.
+        max_distance: From this distance on, all are one.
+        num_heads: Number of attention heads.
+        initializer_range: Standard deviation of the initial weights.
+
+    Raises:
+        ValueError: The buckets cannot be divided so.
+
+    Example:
+
+    >>> bias = RelativePositionBias(num_buckets=32, max_distance=128, num_heads=4)
+    >>> tuple(bias(length=10).shape)
+    (1, 4, 10, 10)
+    """
+
+    def __init__(
+        self, num_buckets, max_distance, num_heads, initializer_range=0.02, **kwargs
+    ):
+        super().__init__(**kwargs)
+        if num_buckets < 4 or num_buckets % 4:
+            raise ValueError(
+                f"`num_buckets` must be a multiple of 4 (T5 has 32); got {num_buckets}."
+            )
+        if max_distance <= num_buckets // 4:
+            raise ValueError(
+                f"`max_distance` must be greater than num_buckets / 4 = "
+                f"{num_buckets // 4}, the distances with a bucket of their own; got "
+                f"{max_distance}."
+            )
+        self.num_buckets = num_buckets
+        self.max_distance = max_distance
+        # Not in bfloat16, in which the gradients of thousands of pairs of positions
+        # would not add up.
+        self.table = self.add_weight(
+            shape=(num_buckets, num_heads),
+            initializer=initializer(initializer_range),
+            autocast=False,
+            name="table",
+        )
+        self.built = True
+
+    def call(self, length):
+        """Returns float32 `[1, heads, length, length]`, for each query and key."""
+        positions = ops.arange(length, dtype="int32")
+        distances = positions[None, :] - positions[:, None]  # key less query
+        buckets = bucket_of(distances, self.num_buckets, self.max_distance)
+        # A product, not a look-up: its gradient is dense, and fast everywhere.
+        chosen = ops.one_hot(buckets, self.num_buckets, dtype="float32")
+        return ops.transpose(ops.matmul(chosen, self.table), (2, 0, 1))[None]
+
+    def get_config(self):
+        return {"num_buckets": self.num_buckets, "max_distance": self.max_distance}
+
+
+def bucket_of(distances, num_buckets, max_distance):
+    """Returns T5's bucket of each signed distance, as T5's encoder has it.
+
+    Args:
+        distances: int32, positions of keys less those of queries.
+        num_buckets: Number of buckets.
+        max_distance: From this distance on, all are one.
+
+    Returns:
+        int32 like `distances`.
+
+    >>> import numpy as np
+    >>> np.array(bucket_of(np.array([-9, -1, 0, 1, 8, 500]), 32, 128)).tolist()
+    [8, 1, 0, 17, 24, 31]
+    """
+    half, exact = num_buckets // 2, num_buckets // 4
+    # By NumPy, for all distances that differ: backends don't round logarithms alike.
+    far = np.arange(exact, max_distance + 1)
+    steps = np.log(far / exact) / math.log(max_distance / exact) * (half - exact)
+    buckets = np.concatenate([np.arange(exact), exact + steps.astype("int32")])
+    buckets = ops.convert_to_tensor(np.minimum(buckets, half - 1), "int32")
+    size = ops.minimum(ops.absolute(distances), max_distance)
+    return ops.take(buckets, size) + half * ops.cast(distances > 0, "int32")

@@ -1,0 +1,166 @@
+"""Softmax over the vocabulary at all positions, a chunk of positions at a time.
+
+What is computed of a chunk's logits is kept, they are not: in no pass is there an array
+`[batch, length, vocabulary]`. Going back, each chunk's logits are computed again.
+
+What is not a matrix product is computed in float32.
+"""
+
+import keras
+from keras import ops
+
+#: Tokens whose probabilities are added up before one of them is drawn.
+BLOCK = 256
+
+
+def log_probabilities(hidden, table, bias, token_ids, size):
+    """Logarithm of the probability of a given token at each position.
+
+    Gradients reach `hidden`, `table` and `bias`.
+
+    Args:
+        hidden: `[batch, length, embedding]`.
+        table: `[vocabulary, embedding]`, of the same type.
+        bias: `[vocabulary]`.
+        token_ids: int `[batch, length]`.
+        size: Positions of each sequence whose logits are held at once.
+
+    Returns:
+        float32 `[batch, length]`.
+    """
+
+    @ops.custom_gradient
+    def f(hidden, table, bias):
+        def of_chunk(hidden, token_ids):
+            logs = ops.log_softmax(_logits(hidden, table, bias))
+            return ops.take_along_axis(logs, token_ids[..., None], axis=-1)[..., 0]
+
+        def gradient(upstream):
+            return _gradients(hidden, table, bias, token_ids, upstream, size)
+
+        return _map(of_chunk, (hidden, token_ids), size, "float32"), gradient
+
+    return f(hidden, table, ops.cast(bias, "float32"))
+
+
+def _gradients(hidden, table, bias, token_ids, upstream, size):
+    length = ops.shape(hidden)[1]
+    hidden, token_ids, upstream = (
+        _split(x, size) for x in (hidden, token_ids, upstream)
+    )
+
+    def step(i, state):
+        # The chunks' places are filled with their gradients: a chunk can only be read
+        # when the one before it is done, so that no two have logits at a time.
+        chunks, dtable, dbias = state
+        chunk = chunks[i]
+        softmax = ops.softmax(_logits(chunk, table, bias))
+        is_token = ops.one_hot(token_ids[i], table.shape[0], dtype="float32")
+        dlogits = upstream[i][..., None] * (is_token - softmax)
+        products = ops.cast(dlogits, chunk.dtype)  # [batch, size, vocabulary]
+        dchunk = ops.matmul(products, table)
+        rows = ops.reshape(products, (-1, table.shape[0]))
+        new = ops.matmul(ops.transpose(rows), ops.reshape(chunk, (-1, chunk.shape[-1])))
+        dtable = dtable + ops.cast(new, "float32")
+        dbias = dbias + ops.sum(dlogits, axis=(0, 1))
+        return ops.slice_update(chunks, (i, 0, 0, 0), dchunk[None]), dtable, dbias
+
+    zeros = ops.zeros(table.shape, "float32"), ops.zeros(bias.shape, "float32")
+    count = ops.shape(hidden)[0]
+    chunks, dtable, dbias = ops.fori_loop(0, count, step, (hidden, *zeros))
+    return _join(chunks, length), ops.cast(dtable, table.dtype), dbias
+
+
+def sample(hidden, table, bias, seed, size):
+    """Draws a token at each position from its softmax; no gradient flows.
+
+    By the inverse of the cumulative distribution: first a block of tokens is drawn,
+    then one of its tokens, so that rare tokens have their share in float32 too.
+
+    Args:
+        hidden: `[batch, length, embedding]`.
+        table: `[vocabulary, embedding]`, of the same type.
+        bias: `[vocabulary]`.
+        seed: A `keras.random.SeedGenerator`.
+        size: Positions of each sequence whose logits are held at once.
+
+    Returns:
+        int32 `[batch, length]`.
+    """
+    shape = (*ops.shape(hidden)[:2], 2)
+    uniform = keras.random.uniform(shape, dtype="float32", seed=seed)
+
+    def of_chunk(hidden, uniform):
+        logits = _logits(hidden, table, bias)
+        weights = ops.exp(logits - ops.max(logits, axis=-1, keepdims=True))
+        rest = -weights.shape[-1] % BLOCK
+        weights = ops.pad(weights, ((0, 0), (0, 0), (0, rest)))
+        blocks = ops.reshape(weights, (*ops.shape(weights)[:2], -1, BLOCK))
+        block = _draw(ops.sum(blocks, axis=-1), uniform[..., 0])
+        chosen = ops.take_along_axis(blocks, block[..., None, None], axis=2)[:, :, 0]
+        return block * BLOCK + _draw(chosen, uniform[..., 1])
+
+    return _map(of_chunk, (ops.stop_gradient(hidden), uniform), size, "int32")
+
+
+def _draw(weights, uniform):
+    """Draws an index with the probabilities of the weights on the last axis."""
+    cumulative = ops.cumsum(weights, axis=-1)
+    total = cumulative[..., -1:]
+    passed = ops.sum(ops.cast(cumulative <= uniform[..., None] * total, "int32"), -1)
+    # Rounding may lead past the last index that has a weight.
+    last = ops.sum(ops.cast(cumulative < total, "int32"), -1)
+    return ops.minimum(passed, last)
+
+
+def top_k(hidden, table, bias, k, size):
+    """The likeliest tokens at each position; no gradient flows.
+
+    Args:
+        hidden: `[batch, length, embedding]`.
+        table: `[vocabulary, embedding]`, of the same type.
+        bias: `[vocabulary]`.
+        k: Number of tokens.
+        size: Positions of each sequence whose logits are held at once.
+
+    Returns:
+        int32 `[batch, length, k]`, the likeliest first.
+    """
+
+    def of_chunk(hidden):
+        return ops.cast(ops.top_k(_logits(hidden, table, bias), k)[1], "int32")
+
+    return _map(of_chunk, (ops.stop_gradient(hidden),), size, "int32", (k,))
+
+
+def _logits(hidden, table, bias):
+    products = ops.matmul(hidden, ops.transpose(table))
+    return ops.cast(products, "float32") + ops.cast(bias, "float32")
+
+
+def _map(function, arrays, size, dtype, last=()):
+    """Applies a function to the chunks of arrays, one after the other."""
+    batch, length = ops.shape(arrays[0])[:2]
+    chunks = tuple(_split(x, size) for x in arrays)
+
+    def step(_, chunk):
+        result = function(*chunk)
+        return result, result
+
+    start = ops.zeros((batch, size, *last), dtype)
+    return _join(ops.scan(step, start, chunks)[1], length)
+
+
+def _split(x, size):
+    """Makes `[chunks, batch, size, ...]` of `[batch, length, ...]`, padded."""
+    batch, length, *last = ops.shape(x)
+    padding = [(0, 0), (0, -length % size), *([(0, 0)] * len(last))]
+    x = ops.reshape(ops.pad(x, padding), (batch, -1, size, *last))
+    return ops.moveaxis(x, 1, 0)
+
+
+def _join(x, length):
+    """Undoes `_split`."""
+    x = ops.moveaxis(x, 0, 1)
+    batch, chunks, size, *last = ops.shape(x)
+    return ops.reshape(x, (batch, chunks * size, *last))[:, :length]

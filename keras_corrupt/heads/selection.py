@@ -1,0 +1,58 @@
+"""The head of multi-word selection (Shen et al., 2021, equation 7)."""
+
+import keras
+from keras import ops
+
+from keras_corrupt.encoders.dense import Dense, gelu
+from keras_corrupt.encoders.embeddings import initializer
+from keras_corrupt.heads import cost
+
+
+class MultiWordSelectionHead(keras.layers.Layer):
+    """Scores candidates at the masked positions.
+
+    A linear layer to the embedding size, gelu and layer norm, as in the released
+    code, give what is multiplied with the candidates' input embeddings.
+
+    Args:
+        encoder: The `TransformerEncoder` whose output it reads.
+    """
+
+    def __init__(self, encoder, **kwargs):
+        super().__init__(**kwargs)
+        self.sizes = encoder.get_config()
+        self.token = encoder.embeddings.token
+        self.transform = Dense(
+            encoder.embedding_size,
+            gelu(encoder.approximate_gelu),
+            kernel_initializer=initializer(encoder.initializer_range),
+            dtype=self.dtype_policy,
+            name="transform",
+        )
+        self.norm = keras.layers.LayerNormalization(
+            epsilon=1e-12, dtype=self.dtype_policy, name="norm"
+        )
+        self.transform.build((None, None, encoder.hidden_size))
+        self.norm.build((None, None, encoder.embedding_size))
+        self.built = True
+
+    def call(self, hidden, positions, candidate_ids):
+        """Scores the candidates by inner products.
+
+        Args:
+            hidden: `[batch, length, hidden]`.
+            positions: int32 `[batch, masked]`.
+            candidate_ids: int32 `[batch, masked, candidates]`.
+
+        Returns:
+            float32 `[batch, masked, candidates]`.
+        """
+        hidden = ops.take_along_axis(hidden, positions[..., None], axis=1)
+        hidden = self.norm(self.transform(hidden))
+        candidates = self.token(candidate_ids)  # [batch, masked, candidates, embedding]
+        products = ops.matmul(candidates, hidden[..., None])[..., 0]
+        return ops.cast(products, "float32")
+
+    def flops(self, num_positions, num_candidates):
+        """Counts one sequence, forward: see `cost.selection_head_flops`."""
+        return cost.selection_head_flops(self.sizes, num_positions, num_candidates)

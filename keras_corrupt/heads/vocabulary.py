@@ -1,0 +1,166 @@
+"""The head over the vocabulary: which token stands, or stood, at a position."""
+
+import keras
+from keras import ops
+
+from keras_corrupt.encoders.dense import Dense, gelu
+from keras_corrupt.encoders.embeddings import initializer
+from keras_corrupt.heads import chunks, cost
+from keras_corrupt.kernels import active
+
+
+class VocabularyHead(keras.layers.Layer):
+    """A softmax over the vocabulary, whose matrix is a table of token embeddings.
+
+    BERT's (Devlin et al., 2019) is a linear layer to the embedding size, gelu and layer
+    norm, then the encoder's own input embeddings and a bias of each token; COCO-LM's
+    main model has no such transform.
+
+    At a few positions its `call` gives the logits. The other methods are for objectives
+    of all positions. They go through them chunk by chunk and never hold logits of all;
+    what they do is in float32 but for the matrix products.
+
+    Args:
+        encoder: The `TransformerEncoder` whose output it reads and whose token
+            embeddings are the matrix.
+        transform: Whether linear layer, gelu and norm come first. Without them, what is
+            read has the embedding size.
+        hidden_size: Width of what it reads, the encoder's if not given. Electric's
+            generator reads two encoders side by side (Clark's thesis, 5.1.5).
+        chunk_size: Positions of each sequence whose logits are held at once.
+
+    Raises:
+        ValueError: What it reads is not as wide as the embeddings, and it has no
+            transform.
+
+    Example:
+
+    >>> import numpy as np
+    >>> from keras_corrupt.encoders import TransformerEncoder
+    >>> encoder = TransformerEncoder(
+    ...     vocabulary_size=100, num_layers=1, hidden_size=16,
+    ...     intermediate_size=32, num_heads=2, max_length=8)
+    >>> head = VocabularyHead(encoder)
+    >>> hidden = np.ones((1, 5, 16), "float32")
+    >>> tuple(head(hidden, np.array([[1, 3]])).shape)
+    (1, 2, 100)
+    >>> tuple(head.loss(hidden, np.array([[7, 9, 3, 2, 0]])).shape)
+    (1, 5)
+    """
+
+    def __init__(
+        self, encoder, transform=True, hidden_size=None, chunk_size=16, **kwargs
+    ):
+        super().__init__(**kwargs)
+        hidden_size = hidden_size or encoder.hidden_size
+        if not transform and hidden_size != encoder.embedding_size:
+            raise ValueError(
+                f"`transform=False` needs a `hidden_size` equal to the encoder's "
+                f"embedding_size={encoder.embedding_size}; got {hidden_size}. Use "
+                "`transform=True`."
+            )
+
+        # === Layers ===
+        self.token = encoder.embeddings.token
+        self.transform = self.norm = None
+        if transform:
+            self.transform = Dense(
+                encoder.embedding_size,
+                gelu(encoder.approximate_gelu),
+                kernel_initializer=initializer(encoder.initializer_range),
+                dtype=self.dtype_policy,
+                name="transform",
+            )
+            self.norm = keras.layers.LayerNormalization(
+                epsilon=1e-12, dtype=self.dtype_policy, name="norm"
+            )
+            self.transform.build((None, None, hidden_size))
+            self.norm.build((None, None, encoder.embedding_size))
+        self.bias = self.add_weight(
+            shape=(encoder.vocabulary_size,), initializer="zeros", name="bias"
+        )
+
+        # === Config ===
+        self.sizes = {**encoder.get_config(), "hidden_size": hidden_size}
+        self.chunk_size = chunk_size
+        self.built = True
+
+    def call(self, hidden, positions):
+        """Computes the logits at some positions.
+
+        Args:
+            hidden: `[batch, length, hidden]`.
+            positions: int32 `[batch, masked]`.
+
+        Returns:
+            float32 `[batch, masked, vocabulary]`.
+        """
+        # Only the masked positions meet the vocabulary: six times fewer rows.
+        hidden = ops.take_along_axis(hidden, positions[..., None], axis=1)
+        hidden, table = self._states_and_table(hidden)
+        products = ops.matmul(hidden, ops.transpose(table))
+        return active().output_logits(products, self.bias)
+
+    def log_probabilities(self, hidden, token_ids):
+        """Logarithm of the probability of a given token at every position.
+
+        Args:
+            hidden: `[batch, length, hidden]`.
+            token_ids: int `[batch, length]`.
+
+        Returns:
+            float32 `[batch, length]`.
+        """
+        return chunks.log_probabilities(
+            *self._states_and_table(hidden), self.bias, token_ids, self.chunk_size
+        )
+
+    def loss(self, hidden, token_ids):
+        """Cross-entropy of the tokens: `log_probabilities` times -1."""
+        return -self.log_probabilities(hidden, token_ids)
+
+    def sample(self, hidden, seed):
+        """Draws a token at every position from its softmax; no gradient flows.
+
+        Args:
+            hidden: `[batch, length, hidden]`.
+            seed: A `keras.random.SeedGenerator`.
+
+        Returns:
+            int32 `[batch, length]`.
+        """
+        return chunks.sample(
+            *self._states_and_table(hidden), self.bias, seed, self.chunk_size
+        )
+
+    def top_k(self, hidden, k):
+        """Returns the k likeliest tokens at every position; no gradient flows.
+
+        Args:
+            hidden: `[batch, length, hidden]`.
+            k: Number of tokens.
+
+        Returns:
+            int32 `[batch, length, k]`, the likeliest first.
+        """
+        return chunks.top_k(
+            *self._states_and_table(hidden), self.bias, k, self.chunk_size
+        )
+
+    def flops(self, num_positions):
+        """Counts one sequence, forward: see `cost.vocabulary_head_flops`."""
+        has_transform = self.transform is not None
+        return cost.vocabulary_head_flops(self.sizes, num_positions, has_transform)
+
+    def activation_bytes(self, num_positions, number_bytes):
+        """Counts the logits: see `cost.vocabulary_head_activation_bytes`."""
+        return cost.vocabulary_head_activation_bytes(
+            self.sizes, num_positions, number_bytes
+        )
+
+    def _states_and_table(self, hidden):
+        """Returns what is multiplied: vectors of the embedding size, and the matrix."""
+        if self.transform is not None:
+            hidden = self.norm(self.transform(hidden))
+        table = ops.convert_to_tensor(self.token.embeddings)
+        return ops.cast(hidden, self.compute_dtype), ops.cast(table, self.compute_dtype)

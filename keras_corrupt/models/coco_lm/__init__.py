@@ -1,0 +1,1 @@
+"""COCO-LM: so far how its paper fine-tunes."""

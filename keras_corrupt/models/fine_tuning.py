@@ -1,0 +1,101 @@
+"""How an encoder is fine-tuned: the settings of a run, and those of Clark's thesis.
+
+The thesis (section 5.2.4, table 5.2) fine-tunes ELECTRA and BERT alike. Its settings
+are those of `Electra` and `MaskedLM`, and of every system that brings none: see
+`Pretrainer.fine_tuning`. A paper that has others has a `fine_tuning.py` in its folder.
+"""
+
+import dataclasses
+from typing import Literal
+
+from keras_corrupt.models.encoder_sizes import ENCODERS
+
+
+@dataclasses.dataclass(frozen=True)
+class FineTuningSettings:
+    """The settings of a fine-tuning run.
+
+    Attributes:
+        learning_rate: Peak learning rate.
+        epochs: Passes over the training examples.
+        batch_size: Sequences in an update.
+        layer_decay: Factor of the learning rate from a layer to the one below it.
+        layer_decay_rule: `"paper"`: the head learns at the full rate, the top layer
+            at `layer_decay` times that. `"released"`: ELECTRA's released code, in
+            which the top layer gets the factor squared.
+        warmup_fraction: Fraction of the updates in which the rate rises.
+        weight_decay: Decoupled weight decay.
+        beta_2: Decay of the second moment's average.
+        bias_correction: Whether Adam's averages are corrected for starting at zero.
+        clip_norm: Largest norm of the gradient; 0 for any.
+        dropout: Dropout rate of encoder, attention and head.
+        report: Whether a run's score is that of its last epoch or of its best.
+    """
+
+    learning_rate: float
+    epochs: int
+    batch_size: int = 32
+    layer_decay: float = 1.0
+    layer_decay_rule: Literal["paper", "released"] = "paper"
+    warmup_fraction: float = 0.1
+    weight_decay: float = 0.0
+    beta_2: float = 0.999
+    bias_correction: bool = True
+    clip_norm: float = 1.0
+    dropout: float = 0.1
+    report: Literal["last", "best"] = "last"
+
+
+def size_of(encoder):
+    """Returns the name of the size that an encoder is nearest to, by its width.
+
+    It is the first of `ENCODERS` that is as wide as the encoder, or else `"large"`.
+    """
+    for size, known in ENCODERS.items():
+        if encoder.hidden_size <= known["hidden_size"]:
+            return size
+    return "large"
+
+
+def is_squad(task):
+    """Returns whether a task of this name is one of SQuAD's."""
+    return task.startswith("squad")
+
+
+def settings(size, task):
+    """Returns the thesis's settings for a task (table 5.2).
+
+    Args:
+        size: `"tiny"` (ours: a higher rate), `"small"`, `"base"` or `"large"`.
+        task: The task's name.
+
+    >>> settings("base", "RTE").epochs, settings("base", "squad11").epochs
+    (10, 2)
+    """
+    rates = {"tiny": 1e-3, "small": 3e-4, "base": 1e-4, "large": 5e-5}
+    decays = {"tiny": 1.0, "small": 0.8, "base": 0.8, "large": 0.9}
+    return FineTuningSettings(
+        learning_rate=rates[size],
+        epochs=2 if is_squad(task) else 10 if task in ("RTE", "STS-B") else 3,
+        layer_decay=decays[size],
+        # As released; the thesis does not say. Short runs at a high rate need it.
+        bias_correction=size == "tiny",
+    )
+
+
+def search_space(size, task):
+    """Returns what the thesis searched (5.2.4): setting -> values.
+
+    Args:
+        size: See `settings`.
+        task: See `settings`.
+    """
+    if size == "large":
+        return {"epochs": (2,) if is_squad(task) else (10, 3)}
+    if size == "base":
+        return {
+            "learning_rate": (3e-5, 5e-5, 1e-4, 1.5e-4),
+            "layer_decay": (0.9, 0.8, 0.7),
+        }
+    # The thesis prints 5e-3 as the last, among [1e-4, 2e-4, 3e-4, 5e-3].
+    return {"learning_rate": (1e-4, 2e-4, 3e-4, 5e-3)}

@@ -1,0 +1,77 @@
+"""Classes by the names under which presets, recipes and results know them.
+
+A class of this package goes by its own name, `Electra`; any other by the name that
+`keras.saving.register_keras_serializable` gave it, `my_package>MyObjective`.
+"""
+
+import importlib
+
+import keras
+
+_PACKAGE = "keras_corrupt>"
+
+
+def registered_name(cls):
+    """Returns the name under which `find_class` finds a class."""
+    return keras.saving.get_registered_name(cls).removeprefix(_PACKAGE)
+
+
+def import_class(name, base):
+    """Finds a class that a person named; imports its module if they named that, too.
+
+    Args:
+        name: What `registered_name` returned, or `module:Class`.
+        base: The class that it must be derived from.
+
+    Returns:
+        The class.
+
+    Raises:
+        ValueError: There is none.
+    """
+    module, colon, attribute = name.partition(":")
+    if not colon:
+        return find_class(name, base)
+    try:
+        found = getattr(importlib.import_module(module), attribute)
+    except (ImportError, AttributeError) as error:
+        raise ValueError(f"{name!r} cannot be imported: {error}.") from error
+    return _checked(found, name, base)
+
+
+def find_class(name, base):
+    """Finds a registered class. It imports nothing, so that a file may hold the name.
+
+    Args:
+        name: What `registered_name` returned.
+        base: The class that it must be derived from.
+
+    Returns:
+        The class.
+
+    Raises:
+        ValueError: There is none; the error lists those there are.
+
+    Example:
+
+    >>> from keras_corrupt.models import Pretrainer
+    >>> find_class("Electra", Pretrainer).__name__
+    'Electra'
+    """
+    found = keras.saving.get_registered_object(name if ">" in name else _PACKAGE + name)
+    return _checked(found, name, base)
+
+
+def _checked(found, name, base):
+    if not (isinstance(found, type) and issubclass(found, base)):
+        known = sorted(
+            registered_name(cls)
+            for cls in keras.saving.get_custom_objects().values()
+            if isinstance(cls, type) and issubclass(cls, base)
+        )
+        raise ValueError(
+            f"{name!r} is none of the known classes, {', '.join(known)}. One that is "
+            "defined elsewhere goes by module:Class, or is known once its module has "
+            "been imported."
+        )
+    return found

@@ -1,0 +1,1 @@
+"""Replaced token detection: what ELECTRA and the systems built on it share."""

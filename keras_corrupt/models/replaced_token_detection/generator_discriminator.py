@@ -1,0 +1,261 @@
+"""What systems share in which a generator corrupts text and a discriminator finds out.
+
+ELECTRA and those built on it.
+"""
+
+from typing import NamedTuple
+
+import keras
+import numpy as np
+from keras import ops
+
+from keras_corrupt.corruption import (
+    check_rates,
+    gather_tokens,
+    mask_tokens,
+    replace_tokens,
+    sample_tokens,
+)
+from keras_corrupt.encoders import TransformerEncoder
+from keras_corrupt.heads import ReplacedTokenHead
+from keras_corrupt.models.masked_lm import masked_lm
+from keras_corrupt.models.masked_lm import objective as masked_lm_objective
+from keras_corrupt.models.pretrainer import Pretrainer
+from keras_corrupt.models.replaced_token_detection import objective
+from keras_corrupt.models.replaced_token_detection.examples import describe_detections
+
+
+class TokenScores(NamedTuple):
+    """A text's tokens and, for each, the probability that it was replaced."""
+
+    tokens: list
+    probabilities: np.ndarray
+
+
+class Discriminator(keras.Model):
+    """An encoder with a binary classifier at every position.
+
+    Args:
+        encoder: Constructor arguments of `TransformerEncoder`.
+    """
+
+    def __init__(self, encoder, **kwargs):
+        super().__init__(**kwargs)
+        self.encoder = TransformerEncoder(
+            **encoder, dtype=self.dtype_policy, name="encoder"
+        )
+        self.head = ReplacedTokenHead(
+            self.encoder, dtype=self.dtype_policy, name="head"
+        )
+        # Not by `build`, which would keep a subclass from adding layers.
+        self.built = True
+
+    def call(self, inputs, training=False):
+        """Returns float32 `[batch, length]`, the logits of "replaced"."""
+        return self.head(self.encoder(inputs, training=training))
+
+
+class ReplacedTokenDetection(Pretrainer):
+    """Corrupts text with a generator and detects what was replaced.
+
+    A subclass makes `generator`, a `MaskedLMNetwork`, and `discriminator`, a
+    `Discriminator`. Inputs are as for `MaskedLM`.
+
+    Args:
+        discriminator: Constructor arguments of the discriminator's
+            `TransformerEncoder`.
+        keep_rate: Fraction of the chosen positions that keep their token in the
+            generator's input.
+        kwargs: Those of `Pretrainer`.
+    """
+
+    network_arguments = {"discriminator": TransformerEncoder}
+    metric_names = {
+        **masked_lm.METRIC_NAMES,
+        "rtd_auc": "replaced token detection AUC",
+        "rtd_precision": "replaced token detection precision",
+        "rtd_recall": "replaced token detection recall",
+    }
+    examples_legend = (
+        "[original > replacement p]: replaced, and the discriminator's\nprobability of "
+        "that; <token p>: wrongly suspected"
+    )
+
+    def __init__(self, discriminator, keep_rate=0.0, **kwargs):
+        super().__init__(
+            vocabulary_size=discriminator["vocabulary_size"],
+            max_length=discriminator.get("max_length", 512),
+            **kwargs,
+        )
+        check_rates(keep_rate)
+        self.keep_rate = keep_rate
+
+        # === Metrics ===
+        self.accuracy = keras.metrics.Mean(name="mlm_accuracy")
+        self.sampled_accuracy = keras.metrics.Mean(name="sampled_accuracy")
+        self.replaced_fraction = keras.metrics.Mean(name="replaced_fraction")
+        # An untrained discriminator gives all tokens nearly one probability, so the
+        # curve needs many thresholds to have points between them.
+        self.auc = keras.metrics.AUC(num_thresholds=1000, name="rtd_auc")
+        self.precision = keras.metrics.Precision(name="rtd_precision")
+        self.recall = keras.metrics.Recall(name="rtd_recall")
+
+    @property
+    def networks(self):
+        return {"generator": self.generator, "discriminator": self.discriminator}
+
+    @property
+    def encoder(self):
+        return self.discriminator.encoder
+
+    def corrupt(self, inputs, training=False):
+        """Masks some tokens, and fills their places with the generator's samples.
+
+        Args:
+            inputs: The model's inputs.
+            training: Whether dropout is active.
+
+        Returns:
+            A dict of what the generator's loss and the discriminator need; its
+            `corrupted_ids`, int32 `[batch, length]`, are what the latter reads.
+        """
+        token_ids = inputs["token_ids"]
+        masking = self.choose_positions(inputs)
+        masked_ids = mask_tokens(
+            token_ids,
+            masking,
+            self.mask_id,
+            self.vocabulary_size,
+            self.keep_rate,
+            0.0,
+            self.seed_generator,
+        )
+        mlm_logits = self.generator(
+            {**inputs, "token_ids": masked_ids}, masking.positions, training=training
+        )
+        sampled_ids = sample_tokens(mlm_logits, self.seed_generator)
+        corrupted_ids = replace_tokens(token_ids, masking, sampled_ids)
+        return {
+            "masked_ids": masked_ids,
+            "masked_positions": masking.positions,
+            "masked_weights": masking.weights,
+            "target_ids": gather_tokens(token_ids, masking.positions),
+            "mlm_logits": mlm_logits,
+            "sampled_ids": sampled_ids,
+            "corrupted_ids": corrupted_ids,
+            "replaced": objective.replaced_labels(token_ids, corrupted_ids),
+            "padding_mask": inputs["padding_mask"],
+        }
+
+    def loss_terms(self, outputs):
+        mlm = masked_lm_objective.masked_lm_loss(
+            outputs["mlm_logits"], outputs["target_ids"]
+        )
+        rtd = objective.replaced_token_detection_loss(
+            outputs["rtd_logits"], outputs["replaced"]
+        )
+        return {
+            "mlm": (mlm, outputs["masked_weights"]),
+            "rtd": (rtd, outputs["padding_mask"]),
+        }
+
+    def update_metrics(self, outputs):
+        targets, masked = outputs["target_ids"], outputs["masked_weights"]
+        correct = masked_lm_objective.correct_predictions(
+            outputs["mlm_logits"], targets
+        )
+        self.accuracy.update_state(correct, masked)
+        same = ops.cast(outputs["sampled_ids"] == targets, "float32")
+        self.sampled_accuracy.update_state(same, masked)
+
+        replaced, real = outputs["replaced"], outputs["padding_mask"]
+        self.replaced_fraction.update_state(replaced, real)
+        probability = ops.sigmoid(outputs["rtd_logits"])
+        for metric in (self.auc, self.precision, self.recall):
+            metric.update_state(replaced, probability, real)
+
+    def score(self, texts, batch_size=32):
+        """Gives each token of each text the probability that it was replaced.
+
+        Args:
+            texts: A list of strings, or of pairs of strings.
+            batch_size: Texts in a batch.
+
+        Returns:
+            A list of `TokenScores`, special tokens included.
+
+        Raises:
+            ValueError: The model has no tokenizer, or a text is too long for it.
+        """
+        if self.tokenizer is None:
+            raise ValueError(
+                "`score` reads raw strings and needs the model's tokenizer: load a "
+                "saved preset, or pass `tokenizer` to `from_preset`."
+            )
+        if isinstance(texts, str):
+            raise ValueError("`texts` must be a list of strings; got one string.")
+        texts = list(texts)
+        scores = []
+        for start in range(0, len(texts), batch_size):
+            inputs = self.tokenizer.pack(
+                texts[start : start + batch_size], self.max_length
+            )
+            logits = self.discriminator.predict_on_batch(inputs)
+            probabilities = 1.0 / (1.0 + np.exp(-logits))
+            lengths = inputs["padding_mask"].sum(axis=1)
+            for ids, row, length in zip(
+                inputs["token_ids"], probabilities, lengths, strict=True
+            ):
+                tokens = self.tokenizer.tokens(ids[:length])
+                scores.append(TokenScores(tokens, row[:length]))
+        return scores
+
+    # === What a run shows ===
+
+    def describe_examples(self, inputs):
+        return describe_detections(self, inputs)
+
+    def baselines(self, metrics, unigram):
+        return {**masked_lm.baselines(unigram), **random_detector(metrics)}
+
+    def warnings(self, metrics, unigram):
+        yield from masked_lm.warnings(metrics, unigram)
+        if metrics["rtd_auc"] < 0.55:
+            yield (
+                "the discriminator does not tell replaced tokens from original ones "
+                f"(AUC {metrics['rtd_auc']:.2f}, recall {metrics['rtd_recall']:.2f}). "
+                "Try a lower --learning_rate, a longer warm-up, or more steps."
+            )
+        if metrics["sampled_accuracy"] > 0.8:
+            yield (
+                "the generator restores most tokens, so that few are replaced "
+                f"({metrics['replaced_fraction']:.3f} of all). Try a smaller generator "
+                "or a higher --mask_rate."
+            )
+
+    def get_config(self):
+        return {
+            **super().get_config(),
+            "discriminator": self.discriminator.encoder.get_config(),
+            "keep_rate": self.keep_rate,
+        }
+
+
+def random_detector(metrics):
+    """Scores a detector that flags as many tokens as the model did, but at random.
+
+    Args:
+        metrics: The model's validation metrics.
+
+    Returns:
+        A dict as of `Pretrainer.baselines`: its AUC, its precision (the fraction
+        replaced) and its recall (the fraction flagged).
+    """
+    replaced = metrics["replaced_fraction"]
+    precision, recall = metrics["rtd_precision"], metrics["rtd_recall"]
+    flagged = recall * replaced / precision if precision else 0.0
+    return {
+        "rtd_auc": (0.5, "chance"),
+        "rtd_precision": (replaced, "chance"),
+        "rtd_recall": (flagged, "chance"),
+    }

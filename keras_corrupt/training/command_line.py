@@ -1,0 +1,131 @@
+"""The command line of a recipe: its fields and its model's options are flags."""
+
+import argparse
+import dataclasses
+import json
+import os
+import sys
+from typing import Annotated
+
+import tyro
+
+from keras_corrupt.devices.distribution import LostProcessError
+from keras_corrupt.models.options import options_of
+from keras_corrupt.training import runner
+from keras_corrupt.training.callbacks import NonFiniteLossError
+from keras_corrupt.training.checkpoint import CheckpointError
+from keras_corrupt.training.config import PretrainConfig
+
+
+def main(recipe, description, **variants):
+    """Runs a recipe from the command line.
+
+    Args:
+        recipe: The recipe's `PretrainConfig`; its fields become flags, its values
+            their defaults. The options of its model are flags, too.
+        description: Help text, the recipe's docstring.
+        variants: The recipe's other settings by name; `--variant NAME` takes them as
+            the defaults instead.
+    """
+    recipe, flags = _recipe_and_flags(recipe, variants)
+    try:
+        config = parse(recipe, flags, description)
+        tokens, usual = (c.batch_size * c.sequence_length for c in (config, recipe))
+        if tokens < usual / 4 and not config.smoke:
+            print(
+                f"Warning: {tokens:,} tokens a step are far fewer than the recipe's "
+                f"{usual:,}, for which its learning rate was chosen. If memory is "
+                "short, keep --batch_size and raise --accumulate.",
+                file=sys.stderr,
+            )
+        if runner.pretrain(config) is None:
+            sys.exit(130)  # a shell's code for Ctrl-C: what follows should not run
+    except (ValueError, CheckpointError, NonFiniteLossError, OSError) as error:
+        sys.exit(f"Error: {error}")
+    except LostProcessError as error:
+        print(f"Error: {error}", file=sys.stderr, flush=True)
+        os._exit(1)  # an orderly end would wait for the lost process
+
+
+def _recipe_and_flags(recipe, variants):
+    """Reads the flags that decide about the others: `--variant` and `--model`."""
+    parser = argparse.ArgumentParser(add_help=False, allow_abbrev=False)
+    if variants:
+        parser.add_argument("--variant", choices=list(variants))
+    parser.add_argument("--model")
+    found, flags = parser.parse_known_args()
+    recipe = variants.get(getattr(found, "variant", None), recipe)
+    if found.model and found.model != recipe.model:
+        recipe = dataclasses.replace(recipe, model=found.model, objective={})
+    return recipe, flags
+
+
+def parse(recipe, flags, description=None):
+    """Reads a configuration from flags.
+
+    Args:
+        recipe: A `PretrainConfig`, the defaults.
+        flags: A list of strings.
+        description: Help text.
+
+    Returns:
+        A `PretrainConfig`.
+    """
+    cls = recipe.model_class
+    preset = cls.presets.get(recipe.preset, {})
+    options = _flags_of("Options", options_of(cls), recipe.objective, preset)
+    command = dataclasses.make_dataclass(
+        "Command",
+        [
+            ("run", Annotated[PretrainConfig, tyro.conf.arg(name="")]),
+            ("options", Annotated[options, tyro.conf.arg(name="")]),
+        ],
+    )
+    parsed = tyro.cli(
+        command,
+        args=flags,
+        default=command(recipe, options()),
+        description=description,
+    )
+    return dataclasses.replace(parsed.run, objective=_given(parsed.options))
+
+
+def _flags_of(name, options, given, preset):
+    """Makes a dataclass of options; its fields are the recipe's values, or `None`.
+
+    Args:
+        name: The dataclass's name.
+        options: What `options_of` returns.
+        given: The recipe's values.
+        preset: The preset's, which help texts show.
+    """
+    fields = []
+    for option, what in options.items():
+        usual = given.get(option, preset.get(option))
+        if isinstance(what, dict):
+            inner = _flags_of(option, what, given.get(option, {}), usual or {})
+            fields.append((option, inner, dataclasses.field(default_factory=inner)))
+            continue
+        usual = what.default if usual is None else usual
+        kind = what.type or (int | float | bool | str if usual is None else type(usual))
+        about = tyro.conf.arg(
+            help=what.text or option.replace("_", " "),
+            metavar=getattr(kind, "__name__", "value").upper(),
+            help_behavior_hint=f"(default: {usual})",
+        )
+        fields.append((option, Annotated[kind | None, about], given.get(option)))
+    return dataclasses.make_dataclass(name, fields)
+
+
+def _given(options):
+    """Returns the options that have a value, as `PretrainConfig.objective` has them."""
+    found = {}
+    for field in dataclasses.fields(options):
+        value = getattr(options, field.name)
+        if dataclasses.is_dataclass(value):
+            value = _given(value) or None
+        elif isinstance(value, str) and value.startswith("{"):
+            value = json.loads(value)
+        if value is not None:
+            found[field.name] = value
+    return found

@@ -1,0 +1,100 @@
+"""The training loop: from the last checkpoint on, with progress, logs and validation.
+
+Pretraining uses it for each of its phases; any compiled `keras.Model` can be trained
+by it, whatever its batches are.
+"""
+
+from keras_corrupt.devices.distribution import ALONE
+from keras_corrupt.training.callbacks import Intervals, Progress, RunLog, Warnings
+from keras_corrupt.training.phases import WHOLE_RUN
+
+
+def train(
+    model,
+    batches_from,
+    validate,
+    checkpoints,
+    *,
+    output,
+    steps,
+    interval,
+    first_step=0,
+    start=None,
+    total=None,
+    batches_per_step=1,
+    tokens_per_step=0,
+    warnings=None,
+    phase=WHOLE_RUN,
+    devices=ALONE,
+):
+    """Trains until so many steps are done, or until the user stops it.
+
+    Every `interval` steps it validates, adds a row to `metrics.csv` and TensorBoard,
+    and writes a checkpoint. Called again after an end of whatever kind, it goes on
+    from the last checkpoint as if nothing had happened.
+
+    Args:
+        model: A `keras.Model`, built and compiled, its optimizer built.
+        batches_from: Function of the number of steps done that returns the batches
+            from there on, a `tf.data.Dataset` without end. Batches must depend on
+            nothing else.
+        validate: Function of the model that returns a dict of metrics, names beginning
+            with `val_`, `val_loss` among them.
+        checkpoints: The `Checkpoints` of the run.
+        output: Directory for the logs, a `Path`.
+        steps: Steps that are done at the end, those of earlier phases included.
+        interval: Steps from one validation to the next.
+        first_step: Steps that were done when this phase began.
+        start: Function that is called when no step of this phase is done yet.
+        total: Steps of the whole run, where this phase is not the last.
+        batches_per_step: Batches that a step accumulates.
+        tokens_per_step: Token slots in a step, for the log.
+        warnings: See `Warnings`.
+        phase: Name of the phase, which checkpoints tell.
+        devices: The run's `Distribution`.
+
+    Returns:
+        Whether all steps are done; `False` if the user stopped.
+
+    Raises:
+        NonFiniteLossError: The loss became infinite or not a number.
+        CheckpointError: A checkpoint could not be written or read.
+    """
+    while (step := checkpoints.restore(model, phase)) < steps:
+        if step == first_step and start is not None:
+            start()
+        if step and devices.first:
+            print(f"Continuing at step {step:,}.", flush=True)
+        callbacks, listeners = [], []
+        if devices.first:
+            progress = Progress(step, total or steps, batches_per_step)
+            log = RunLog(output, step, tokens_per_step)
+            callbacks, listeners = [progress, log], [log]
+            if warnings is not None:
+                listeners.append(Warnings(warnings, total or steps))
+        intervals = Intervals(
+            checkpoints, step, batches_per_step, validate, listeners, devices, phase
+        )
+        # A run that was stopped within an interval first completes that one.
+        stop = min(steps, (step // interval + 1) * interval)
+        whole = stop - step == interval
+        try:
+            model.fit(
+                batches_from(step),
+                steps_per_epoch=(stop - step) * batches_per_step,
+                epochs=(steps - step) // interval if whole else 1,
+                callbacks=[*callbacks, intervals],
+                verbose=0,
+                shuffle=False,
+            )
+        finally:
+            for callback in (*callbacks, intervals):
+                callback.release()  # Keras does not when training fails
+        if intervals.stopped:
+            if devices.first:
+                print(
+                    f"\nStopped and saved at step {intervals.step:,}. Run the same "
+                    "command again to continue."
+                )
+            return False
+    return True

@@ -1,0 +1,48 @@
+"""Memory that a training step needs at its peak, by counting.
+
+Kept all the time are the weights, their gradients and the averages of the optimizer;
+for the backward pass, what each operation's gradient reads, which the model counts.
+The counts are of the fused kernels, which keep less than the same steps one by one;
+`benchmarks/growth.py` compares them with what a process takes. Other backends plan
+their memory themselves.
+"""
+
+import resource
+import sys
+
+from keras_corrupt.encoders.transformer import TransformerLayer
+
+#: For each parameter: the float32 weight, its gradient, Adam's two averages.
+STATE_BYTES = 16
+#: The compiled kernels, and the graph of a layer, measured.
+PROGRAM_BYTES = 100e6
+LAYER_PROGRAM_BYTES = 12e6
+
+
+def training_bytes(model, batch_size, length):
+    """Estimates the peak memory of a training step.
+
+    Args:
+        model: A `Pretrainer`.
+        batch_size: Sequences that go through the model at once.
+        length: Tokens of a sequence.
+
+    Returns:
+        Three numbers, bytes: of the weights with what the optimizer keeps, of the
+        activations, and of the step's program.
+    """
+    layers = sum(
+        isinstance(layer, TransformerLayer)
+        for layer in model._flatten_layers(include_self=False)
+    )
+    return (
+        model.count_params() * STATE_BYTES,
+        model.activation_bytes(batch_size, length),
+        PROGRAM_BYTES + layers * LAYER_PROGRAM_BYTES,
+    )
+
+
+def process_bytes():
+    """Returns the most memory this process has held so far."""
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return peak * (1 if sys.platform == "darwin" else 1024)

@@ -1,0 +1,109 @@
+"""Training in phases: what is trained, by which losses, with which schedule."""
+
+import dataclasses
+
+
+@dataclasses.dataclass(frozen=True)
+class Phase:
+    """A part of a run, with an optimizer and a schedule of its own.
+
+    Most runs have one phase. ELECTRA's two-stage training (Clark's thesis, 5.3.2), for
+    instance, has two: first the generator learns alone, then the discriminator starts
+    from the generator's weights, and the generator stays as it is.
+
+    Attributes:
+        name: What checkpoints call it.
+        steps: Number of updates.
+        networks: Names of the networks that are trained; all if none is named. What
+            a network that is trained shares with others is trained, too.
+        loss_weights: Name of a loss term -> its weight in this phase, where that is
+            not the model's own.
+        start: Name of a method of the model that is called once, before the phase's
+            first update: to copy weights, for instance.
+        learning_rate: Peak learning rate; the run's if not given.
+        warmup_steps: Updates of warm-up; the run's if not given.
+    """
+
+    name: str
+    steps: int
+    networks: tuple[str, ...] = ()
+    loss_weights: dict[str, float] = dataclasses.field(default_factory=dict)
+    start: str | None = None
+    learning_rate: float | None = None
+    warmup_steps: int | None = None
+
+
+#: The name of the one phase of a run that has no others.
+WHOLE_RUN = "pretraining"
+
+
+def phases_of(config):
+    """Returns the phases of a run.
+
+    Args:
+        config: A `PretrainConfig`.
+    """
+    return config.phases or (Phase(WHOLE_RUN, config.steps),)
+
+
+def check_phases(config, model):
+    """Raises a `ValueError` for phases that a model does not have.
+
+    Args:
+        config: A `PretrainConfig`.
+        model: A `Pretrainer`.
+    """
+    names = [phase.name for phase in config.phases]
+    if len(set(names)) < len(names):
+        raise ValueError(f"`phases` must have different names; got {names}.")
+    total = sum(phase.steps for phase in config.phases)
+    if config.phases and total != config.steps:
+        raise ValueError(
+            f"`phases` have {total} steps together, but --steps is {config.steps}."
+        )
+    if len(config.phases) > 1 and config.ema:
+        raise ValueError("--ema cannot be used in a run of several phases.")
+    for phase in config.phases:
+        for what, given, known in (
+            ("networks", phase.networks, model.networks),
+            ("loss_weights", phase.loss_weights, model.loss_weights),
+        ):
+            unknown = sorted(set(given) - set(known))
+            if unknown:
+                raise ValueError(
+                    f"The phase {phase.name!r} names {', '.join(unknown)} among its "
+                    f"`{what}`; {type(model).__name__} has {', '.join(known)}."
+                )
+        if phase.start and not callable(getattr(model, phase.start, None)):
+            raise ValueError(
+                f"The phase {phase.name!r} starts with {phase.start!r}, which is no "
+                f"method of {type(model).__name__}."
+            )
+        warmup = phase.warmup_steps
+        warmup = config.warmup_steps if warmup is None else warmup
+        if not 0 <= warmup < phase.steps:
+            raise ValueError(
+                f"The phase {phase.name!r} has {warmup} `warmup_steps`, which must be "
+                f"fewer than its {phase.steps} steps."
+            )
+
+
+def enter(phase, model, trainable, loss_weights):
+    """Makes a model train what a phase trains, by the phase's losses.
+
+    It must be compiled afterwards.
+
+    Args:
+        phase: A `Phase`.
+        model: A `Pretrainer`.
+        trainable: All variables of the model that any phase can train.
+        loss_weights: The model's own.
+    """
+    trained = {
+        id(variable)
+        for name in phase.networks or model.networks
+        for variable in model.networks[name].variables
+    }
+    for variable in trainable:
+        variable.trainable = not phase.networks or id(variable) in trained
+    model.loss_weights = {**loss_weights, **phase.loss_weights}

@@ -1,0 +1,187 @@
+"""When training uses the fused kernels, and what happens where they cannot be."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import keras
+import numpy as np
+import pytest
+from keras import ops
+
+from keras_corrupt import kernels
+from keras_corrupt.kernels import FusedTraining, active, fused_kernels, plain
+
+pytestmark = pytest.mark.tensorflow_only
+
+
+class Choice(keras.layers.Layer):
+    """Runs a kernel, and notes from which module."""
+
+    def __init__(self):
+        super().__init__()
+        self.seen = []
+
+    def call(self, x):
+        self.seen.append(active())
+        return active().bias_gelu(x, ops.zeros(3))
+
+
+class Model(FusedTraining, keras.Model):
+    def __init__(self):
+        super().__init__()
+        self.choice = Choice()
+        self.dense = keras.layers.Dense(1)
+
+    def call(self, x):
+        return self.dense(self.choice(x))
+
+
+X, Y = np.ones((4, 3), "float32"), np.ones((4, 1), "float32")
+
+
+def model_of(**settings):
+    """Compiles a model that has run once."""
+    model = Model()
+    model.compile("sgd", "mse", **{"jit_compile": False} | settings)
+    model(X)
+    model.choice.seen.clear()
+    return model
+
+
+HOW = {"graph": {}, "xla": {"jit_compile": True}, "eager": {"run_eagerly": True}}
+
+
+@pytest.mark.parametrize("how", HOW)
+def test_only_fit_in_a_graph_without_xla_chooses_the_fused_kernels(how):
+    model = model_of(**HOW[how])
+    model.fit(X, Y, verbose=0)
+    assert set(model.choice.seen) == {fused_kernels() if how == "graph" else plain}
+    model.choice.seen.clear()
+    model.evaluate(X, Y, verbose=0)
+    model.predict(X, verbose=0)
+    model(X)
+    assert set(model.choice.seen) == {plain}
+
+
+@pytest.mark.parametrize("inner", [False, True], ids=["step", "function around it"])
+def test_a_step_within_a_function_that_xla_compiles_trains(inner):
+    import tensorflow as tf
+
+    model = model_of()
+    model.optimizer.build(model.trainable_variables)
+    step = model.train_step
+    if inner:
+        step = tf.function(step)
+    compiled = tf.function(lambda batch: step(batch), jit_compile=True)
+    before = np.array(model.dense.kernel)
+    batch = tf.constant(X), tf.constant(Y)
+    losses = [float(compiled(batch)["loss"]) for _ in range(3)]
+    assert set(model.choice.seen) == {plain}
+    # One step of gradient descent on the dense layer, by hand: gelu(1) is 0.841.
+    residual = 0.8413447 * before.sum() - 1
+    once = before - 0.01 * 2 * residual * 0.8413447
+    other = model_of()
+    other.dense.set_weights([before, np.zeros(1)])
+    other.fit(X, Y, verbose=0)
+    np.testing.assert_allclose(other.dense.kernel, once, rtol=1e-5)
+    assert losses[0] == pytest.approx(residual**2, rel=1e-5)
+    assert losses[0] > losses[1] > losses[2]
+
+
+@pytest.fixture
+def first_use(monkeypatch):
+    """Makes the next use of the fused kernels the first."""
+    for name in [name for name in sys.modules if name.startswith(FUSED)]:
+        monkeypatch.delitem(sys.modules, name)
+    monkeypatch.delattr(kernels, "fused", raising=False)
+    fused_kernels.cache_clear()
+    yield
+    fused_kernels.cache_clear()
+
+
+FUSED = "keras_corrupt.kernels.fused"
+
+
+def without_numba(monkeypatch, tmp_path):
+    monkeypatch.setitem(sys.modules, "numba", None)
+
+
+def with_a_compiler_that_fails(monkeypatch, tmp_path):
+    import numba
+
+    def fail(*args, **options):
+        raise RuntimeError("no such instruction\nand more lines")
+
+    monkeypatch.setattr(numba, "cfunc", lambda *args, **options: fail)
+
+
+def on_windows(monkeypatch, tmp_path):
+    monkeypatch.setattr(sys, "platform", "win32")
+
+
+def without_tensorflows_library(monkeypatch, tmp_path):
+    import tensorflow as tf
+
+    monkeypatch.setattr(tf.sysconfig, "get_lib", lambda: str(tmp_path))
+
+
+def without_the_c_interface(monkeypatch, tmp_path):
+    without_tensorflows_library(monkeypatch, tmp_path)
+    another = Path(np._core._multiarray_umath.__file__)
+    (tmp_path / "libtensorflow_framework.so.2").symlink_to(another)
+
+
+@pytest.mark.parametrize(
+    "missing, reason",
+    [
+        (without_numba, "numba"),
+        (with_a_compiler_that_fails, "no such instruction"),
+        (on_windows, "Windows has no POSIX threads"),
+        (without_tensorflows_library, "has no libtensorflow_framework"),
+        (without_the_c_interface, "has no function TF_NewStatus"),
+    ],
+)
+def test_what_is_missing_is_told_once_and_plain_trains(
+    missing, reason, first_use, monkeypatch, tmp_path, capfd
+):
+    missing(monkeypatch, tmp_path)
+    for _ in range(2):
+        model = model_of()
+        model.fit(X, Y, verbose=0)
+        assert set(model.choice.seen) == {plain}
+    (line,) = capfd.readouterr().err.splitlines()
+    assert line.startswith("keras_corrupt: no fused kernels") and reason in line
+
+
+def test_a_variable_turns_them_off_silently(first_use, monkeypatch, capfd):
+    monkeypatch.setenv("KERAS_CORRUPT_KERNELS", "plain")
+    model = model_of()
+    model.fit(X, Y, verbose=0)
+    assert set(model.choice.seen) == {plain}
+    assert capfd.readouterr().err == ""
+
+
+def test_another_value_of_the_variable_is_an_error(first_use, monkeypatch):
+    monkeypatch.setenv("KERAS_CORRUPT_KERNELS", "off")
+    with pytest.raises(ValueError, match="KERAS_CORRUPT_KERNELS='off'.*'plain'"):
+        fused_kernels()
+
+
+IMPORTS = """
+import sys
+
+from keras_corrupt import downstream, kernels, models, training
+
+for name in ("numba", "llvmlite", "keras_corrupt.kernels.fused"):
+    assert name not in sys.modules, name
+"""
+
+
+def test_imports_do_not_load_them():
+    subprocess.run(
+        [sys.executable, "-c", IMPORTS],
+        env=os.environ | {"PYTHONPATH": str(Path(__file__).parents[2])},
+        check=True,
+    )

@@ -1,0 +1,69 @@
+import dataclasses
+
+import pytest
+
+from keras_corrupt.models import Electra, MaskedLM, Teams
+from keras_corrupt.models.coco_lm import fine_tuning as coco_lm
+from keras_corrupt.models.fine_tuning import size_of
+
+#: System -> its functions: settings and what was searched.
+PAPERS = {
+    "ELECTRA": (Electra.fine_tuning, Electra.fine_tuning_search),
+    "BERT": (MaskedLM.fine_tuning, MaskedLM.fine_tuning_search),
+    "TEAMS": (Teams.fine_tuning, Teams.fine_tuning_search),
+    "COCO-LM": (coco_lm.settings, coco_lm.search_space),
+}
+
+
+def test_settings_of_the_thesis():
+    # Clark's thesis, table 5.2.
+    small = Electra.fine_tuning("small", "MRPC")
+    assert (small.learning_rate, small.layer_decay) == (3e-4, 0.8)
+    assert (small.epochs, small.batch_size, small.weight_decay) == (3, 32, 0)
+    assert Electra.fine_tuning("base", "squad20").epochs == 2
+    assert Electra.fine_tuning("large", "RTE").epochs == 10
+    assert Electra.fine_tuning("large", "RTE").layer_decay == 0.9
+    assert MaskedLM.fine_tuning("base", "STS-B") == Electra.fine_tuning("base", "STS-B")
+
+
+def test_settings_of_teams():
+    # Table 6: no layer-wise decay; the best epoch counts on GLUE.
+    cola = Teams.fine_tuning("small", "CoLA")
+    assert (cola.learning_rate, cola.layer_decay, cola.epochs) == (1e-4, 1.0, 5)
+    assert cola.report == "best"
+    squad = Teams.fine_tuning("large", "squad11")
+    assert (squad.learning_rate, squad.batch_size, squad.epochs) == (3e-5, 48, 2)
+    assert squad.report == "last"
+
+
+def test_settings_of_coco_lm():
+    # Tables 7 and 8.
+    cola = coco_lm.settings("base", "CoLA")
+    assert (cola.beta_2, cola.warmup_fraction, cola.clip_norm) == (0.98, 0.06, 0)
+    for size, task in (("base", "MNLI"), ("large", "QQP"), ("large", "squad20")):
+        searched = coco_lm.search_space(size, task)
+        rates = searched["learning_rate"]
+        rate = coco_lm.settings(size, task).learning_rate
+        assert min(rates) <= rate <= max(rates)
+
+
+@pytest.mark.parametrize("paper", PAPERS)
+@pytest.mark.parametrize("size", ["tiny", "small", "base", "large"])
+@pytest.mark.parametrize("task", ["RTE", "MNLI", "squad20"])
+def test_what_was_searched(paper, size, task):
+    settings, search_space = PAPERS[paper]
+    known = dataclasses.asdict(settings(size, task))
+    for name, values in search_space(size, task).items():
+        assert len(set(values)) == len(values) > 0
+        assert {type(value) for value in values} == {type(known[name])}
+
+
+def test_sizes_are_told_by_width():
+    class Encoder:
+        hidden_size = 256
+
+    for width, size in {64: "tiny", 256: "small", 300: "base", 1024: "large"}.items():
+        Encoder.hidden_size = width
+        assert size_of(Encoder) == size
+    Encoder.hidden_size = 2048
+    assert size_of(Encoder) == "large"

@@ -1,0 +1,60 @@
+"""Every option of a model is a flag."""
+
+import pytest
+
+from keras_corrupt.training import PretrainConfig
+from keras_corrupt.training.command_line import parse
+
+RECIPE = PretrainConfig(
+    model="Electra",
+    preset="small",
+    output="run",
+    corpus=("a.txt",),
+    objective={"mask_rate": 0.2, "generator": {"num_layers": 6}},
+)
+
+
+def test_without_flags_it_is_the_recipe():
+    assert parse(RECIPE, []) == RECIPE
+
+
+@pytest.mark.parametrize(
+    "flags, changes",
+    [
+        ("--mask_rate 0.3", {"mask_rate": 0.3}),
+        ("--masking whole_word", {"masking": "whole_word"}),
+        ("--rtd-weight 10", {"rtd_weight": 10.0}),
+        ("--discriminator.num_layers 4", {"discriminator": {"num_layers": 4}}),
+        (
+            "--discriminator.attention_dropout 0 --discriminator.approximate_gelu True",
+            {"discriminator": {"attention_dropout": 0, "approximate_gelu": True}},
+        ),
+        (
+            "--generator.hidden_size 64",
+            {"generator": {"num_layers": 6, "hidden_size": 64}},
+        ),
+    ],
+)
+def test_options_are_flags(flags, changes):
+    config = parse(RECIPE, flags.split())
+    assert config.objective == {**RECIPE.objective, **changes}
+    config.check()
+    rate = changes.get("mask_rate", 0.2)
+    assert config.model_class.from_preset("tiny", mask_rate=rate).mask_rate == rate
+
+
+def test_fields_and_options_together():
+    config = parse(RECIPE, ["--steps", "7", "--keep_rate", "0.1"])
+    assert (config.steps, config.objective["keep_rate"]) == (7, 0.1)
+    assert config.corpus == ("a.txt",)
+
+
+@pytest.mark.parametrize("flag", ["--discriminator.num_layer", "--objective"])
+def test_a_flag_that_does_not_exist_names_the_nearest(flag, capsys):
+    with pytest.raises(SystemExit) as caught:
+        parse(RECIPE, [flag, "3"])
+    assert caught.value.code == 2
+    assert flag in capsys.readouterr().err
+    with pytest.raises(SystemExit):
+        parse(RECIPE, ["--discriminator.num_layer", "3"])
+    assert "--discriminator.num-layers" in capsys.readouterr().err.replace("_", "-")
