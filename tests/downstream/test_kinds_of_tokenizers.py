@@ -2,9 +2,9 @@
 
 import numpy as np
 import pytest
-from keras_corrupt.tasks.winograd import CandidateRanker
 
 from keras_corrupt.convert.saved_model import export_saved_model
+from keras_corrupt.downstream.candidate_ranker import CandidateRanker
 from keras_corrupt.downstream.model import load_preset
 from keras_corrupt.downstream.span_extractor import SpanExtractor
 from keras_corrupt.downstream.text_classifier import TextClassifier

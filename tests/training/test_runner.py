@@ -263,20 +263,6 @@ def test_output_with_another_run_lists_each_difference(finished):
     assert contents(finished.directory) == before
 
 
-def test_a_run_of_before_there_were_kinds_of_tokenizers(config, tmp_path):
-    output = tmp_path / "run"
-    with runner.claimed(output, config):
-        settings = json.loads((output / "run.json").read_text())
-    assert settings.pop("tokenizer") == "wordpiece"
-    (output / "run.json").write_text(json.dumps(settings))
-    with runner.claimed(output, config):
-        pass
-    other = dataclasses.replace(config, tokenizer="unigram")
-    with pytest.raises(ValueError, match="tokenizer: was 'wordpiece', asked 'uni"):
-        with runner.claimed(output, other):
-            pass
-
-
 def test_output_where_another_process_trains(finished):
     with locked(finished.directory):
         with pytest.raises(ValueError, match="Another process is training in"):
