@@ -11,6 +11,7 @@ import numpy as np
 from keras import ops
 
 from keras_corrupt.downstream.model import DownstreamModel, Feature
+from keras_corrupt.downstream.span_windows import token_span
 from keras_corrupt.downstream.text_classifier import ClassificationHead
 from keras_corrupt.tasks.glue.winograd import find_schema, other_candidates
 
@@ -69,12 +70,15 @@ class CandidateRanker(DownstreamModel):
                 targets = {} if label is None else {"right": 0.0}
                 for other in other_candidates(schema):
                     rows.append((i, schema._replace(candidate=other), targets))
-        parts = [part for _, schema, _ in rows for part in schema.parts]
-        encoded = iter(self.tokenizer.encode_batch(parts))
+        # Whole, for a token may depend on the space before it.
+        texts = ["".join(schema.parts) for _, schema, _ in rows]
+        encoded = self.tokenizer.encode_with_offsets(texts)
         features = []
-        for i, _, targets in rows:
+        for (i, schema, targets), (ids, offsets) in zip(rows, encoded, strict=True):
+            end = schema.start + len(schema.candidate)
+            first, last = token_span(offsets, schema.start, end)
             before, candidate, after = window(
-                *(next(encoded) for _ in range(3)), self.max_length - 2
+                *np.split(ids, [first, last + 1]), self.max_length - 2
             )
             token_ids = [self.tokenizer.classify_id, *before, *candidate, *after]
             token_ids = np.array([*token_ids, self.tokenizer.separate_id], "int32")

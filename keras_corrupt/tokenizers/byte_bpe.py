@@ -48,14 +48,12 @@ class ByteBPETokenizer(Tokenizer):
     ):
         parts = json.loads(engine.to_str())
         model = parts["model"]
-        in_bytes = [
-            '"type": "ByteLevel"' in json.dumps(parts[part])
-            for part in ("normalizer", "pre_tokenizer")
-        ]
-        if model["type"] != "BPE" or not any(in_bytes):
+        steps = json.dumps([parts["normalizer"], parts["pre_tokenizer"]])
+        on_bytes = '"type": "ByteLevel"' in steps
+        if model["type"] != "BPE" or not on_bytes:
             raise ValueError(
-                "it is no byte-level BPE: its model is "
-                f"{model['type']}{'' if any(in_bytes) else ', not on bytes'}."
+                f"it is no byte-level BPE, but a {model['type']} model on "
+                f"{'bytes' if on_bytes else 'characters'}."
             )
         if model["end_of_word_suffix"] or model["continuing_subword_prefix"]:
             raise ValueError(
@@ -131,8 +129,8 @@ class ByteBPETokenizer(Tokenizer):
         """Returns a token as text, a space at its start as `Ġ`; see `Tokenizer`."""
         token = self.vocabulary[token_id]
         text = self._bytes.decode([token])
-        if token_id in self.special_ids or "\ufffd" in text:
-            return token  # special, or a part of a character
+        if token_id in self.special_ids or not text.isprintable() or "\ufffd" in text:
+            return token  # special, or not to be seen, or a part of a character
         return text.replace(" ", _SPACE)
 
     def _begins_word(self, token):
