@@ -52,8 +52,8 @@ class MovedWords(Pretrainer):
 
     def __init__(self, encoder, distance=1, **kwargs):
         super().__init__(encoder["vocabulary_size"], encoder["max_length"], **kwargs)
-        if not (isinstance(distance, int) and distance > 0):
-            raise ValueError(f"`distance` must be 1 or more; got {distance!r}.")
+        if distance not in range(1, 100):
+            raise ValueError(f"`distance` must be from 1 to 99; got {distance!r}.")
         self.network = Network(encoder, dtype=self.dtype_policy, name="network")
         self.auc = keras.metrics.AUC(num_thresholds=1000, name="moved_auc")
         self.moved_fraction = keras.metrics.Mean(name="moved_fraction")
@@ -73,7 +73,6 @@ class MovedWords(Pretrainer):
     def call(self, inputs, training=False):
         chosen = self.choose_positions(inputs)  # [batch, slots]
         tokens = gather_tokens(inputs["token_ids"], chosen.positions)
-        # Each token goes to the place of the one that is `distance` before it.
         count = ops.maximum(ops.sum(chosen.weights, axis=1, keepdims=True), 1.0)
         slots = ops.arange(tokens.shape[1], dtype="float32")[None, :] + self.distance
         tokens = gather_tokens(tokens, ops.cast(ops.mod(slots, count), "int32"))

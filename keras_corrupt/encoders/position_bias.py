@@ -49,15 +49,18 @@ class RelativePositionBias(keras.layers.Layer):
             )
         self.num_buckets = num_buckets
         self.max_distance = max_distance
+        self.num_heads = num_heads
+        self.initializer_range = initializer_range
+
+    def build(self, input_shape=None):
         # Not in bfloat16, in which the gradients of thousands of pairs of positions
         # would not add up.
         self.table = self.add_weight(
-            shape=(num_buckets, num_heads),
-            initializer=initializer(initializer_range),
+            shape=(self.num_buckets, self.num_heads),
+            initializer=initializer(self.initializer_range),
             autocast=False,
             name="table",
         )
-        self.built = True
 
     def call(self, length):
         """Returns float32 `[1, heads, length, length]`, for each query and key."""
@@ -69,7 +72,13 @@ class RelativePositionBias(keras.layers.Layer):
         return ops.transpose(ops.matmul(chosen, self.table), (2, 0, 1))[None]
 
     def get_config(self):
-        return {"num_buckets": self.num_buckets, "max_distance": self.max_distance}
+        return {
+            **super().get_config(),
+            "num_buckets": self.num_buckets,
+            "max_distance": self.max_distance,
+            "num_heads": self.num_heads,
+            "initializer_range": self.initializer_range,
+        }
 
 
 def bucket_of(distances, num_buckets, max_distance):

@@ -273,6 +273,8 @@ class TransformerEncoder(keras.Model):
         projection = self.embedding_projection
         if projection is not None and not projection.built:
             projection.build((None, None, self.embedding_size))
+        if self.position_bias is not None and not self.position_bias.built:
+            self.position_bias.build()
         for layer in self.layers_:
             if not layer.built:
                 layer.build()

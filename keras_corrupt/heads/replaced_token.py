@@ -38,9 +38,11 @@ class ReplacedTokenHead(keras.layers.Layer):
         )
         # While nearly all logits are alike, bfloat16 would blur what differs.
         self.classifier = dense(1, None, "float32", "classifier")
+        self.build()
+
+    def build(self, input_shape=None):
         for layer in (self.transform, self.classifier):
-            layer.build((None, None, encoder.hidden_size))
-        self.built = True
+            layer.build((None, None, self.sizes["hidden_size"]))
 
     def call(self, hidden):
         """Returns float32 `[batch, length]`, from `[batch, length, hidden]`."""

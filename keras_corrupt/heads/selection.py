@@ -32,9 +32,11 @@ class MultiWordSelectionHead(keras.layers.Layer):
         self.norm = keras.layers.LayerNormalization(
             epsilon=1e-12, dtype=self.dtype_policy, name="norm"
         )
-        self.transform.build((None, None, encoder.hidden_size))
-        self.norm.build((None, None, encoder.embedding_size))
-        self.built = True
+        self.build()
+
+    def build(self, input_shape=None):
+        self.transform.build((None, None, self.sizes["hidden_size"]))
+        self.norm.build((None, None, self.sizes["embedding_size"]))
 
     def call(self, hidden, positions, candidate_ids):
         """Scores the candidates by inner products.

@@ -74,16 +74,20 @@ class VocabularyHead(keras.layers.Layer):
             self.norm = keras.layers.LayerNormalization(
                 epsilon=1e-12, dtype=self.dtype_policy, name="norm"
             )
-            self.transform.build((None, None, hidden_size))
-            self.norm.build((None, None, encoder.embedding_size))
-        self.bias = self.add_weight(
-            shape=(encoder.vocabulary_size,), initializer="zeros", name="bias"
-        )
 
         # === Config ===
         self.sizes = {**encoder.get_config(), "hidden_size": hidden_size}
         self.chunk_size = chunk_size
-        self.built = True
+
+        self.build()
+
+    def build(self, input_shape=None):
+        if self.transform is not None:
+            self.transform.build((None, None, self.sizes["hidden_size"]))
+            self.norm.build((None, None, self.sizes["embedding_size"]))
+        self.bias = self.add_weight(
+            shape=(self.sizes["vocabulary_size"],), initializer="zeros", name="bias"
+        )
 
     def call(self, hidden, positions):
         """Computes the logits at some positions.

@@ -44,6 +44,7 @@ def test_buckets_are_those_of_transformers(num_buckets, max_distance):
 
 def test_bias_is_the_tables_number_of_key_less_query():
     layer = RelativePositionBias(**RELATIVE, num_heads=3)
+    layer.build()
     table, bias = np.array(layer.table), np.array(layer(length=7))
     assert bias.shape == (1, 3, 7, 7)
     for head, query, key in np.ndindex(3, 7, 7):
@@ -53,6 +54,7 @@ def test_bias_is_the_tables_number_of_key_less_query():
 
 def test_gradient_counts_the_pairs_of_each_bucket_in_bfloat16():
     layer = RelativePositionBias(**RELATIVE, num_heads=3, dtype="mixed_bfloat16")
+    layer.build()
     gradient = gradients_of(lambda: ops.sum(layer(length=100)), layer)[id(layer.table)]
     distances = np.arange(100)[None, :] - np.arange(100)[:, None]
     counts = np.bincount(np.array(bucket_of(distances, 8, 16)).ravel(), minlength=8)

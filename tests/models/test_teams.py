@@ -130,6 +130,26 @@ def test_sharing_saves_exactly_the_shared_layers(tied, shared):
     assert distinct(model) == model.count_params()
 
 
+def test_relative_positions_are_shared_and_seen_by_both_tasks(inputs):
+    relative = {"relative_positions": {"num_buckets": 8, "max_distance": 16}}
+    sizes = SIZES["discriminator"] | relative | {"initializer_range": 0.3}
+    ids = {name: SIZES[name] for name in ("mask_id", "unmaskable_ids")}
+    model = Teams(sizes, 2, **ids)
+    discriminator, encoder = model.discriminator, model.discriminator.encoder
+    for other in (discriminator.rtd_encoder, model.generator.encoder):
+        assert other.position_bias is encoder.position_bias
+    positions = np.tile(np.array([[1, 5]], "int32"), (6, 1))
+    candidates = np.random.default_rng(0).integers(5, 50, (6, 2, 4))
+    rtd, mws = discriminator.both_tasks(inputs, positions, candidates)
+    np.testing.assert_allclose(rtd, discriminator(inputs), atol=1e-5)
+    expected = discriminator.selection_head(encoder(inputs), positions, candidates)
+    np.testing.assert_allclose(mws, expected, atol=1e-5)
+    encoder.position_bias.table.assign(np.arange(16).reshape(8, 2))
+    moved = discriminator.both_tasks(inputs, positions, candidates)
+    for a, b in zip(moved, (rtd, mws), strict=True):
+        assert abs(np.array(a) - np.array(b)).max() > 1e-3
+
+
 def test_shared_layers_learn_from_all_three_losses(model, inputs):
     found = {term: gradients(model, inputs, [term]) for term in model.loss_weights}
     generator, discriminator = model.generator, model.discriminator
