@@ -1,7 +1,6 @@
 """Heads: what an objective puts on top of an encoder."""
 
 from keras_corrupt.heads.replaced_token import ReplacedTokenHead
-from keras_corrupt.heads.selection import MultiWordSelectionHead
 from keras_corrupt.heads.vocabulary import VocabularyHead
 
-__all__ = ["MultiWordSelectionHead", "ReplacedTokenHead", "VocabularyHead"]
+__all__ = ["ReplacedTokenHead", "VocabularyHead"]

@@ -41,7 +41,7 @@ def vocabulary_head_flops(encoder, num_positions, transform=True):
     sizes = encoder_sizes(encoder)
     size, vocabulary = sizes["embedding_size"], sizes["vocabulary_size"]
     prediction = dense_flops(size, vocabulary) + (SOFTMAX_FLOPS + 2) * vocabulary
-    return num_positions * (transform * _transform_flops(sizes) + prediction)
+    return num_positions * (transform * transform_flops(sizes) + prediction)
 
 
 def replaced_token_head_flops(encoder, num_positions):
@@ -62,30 +62,16 @@ def replaced_token_head_flops(encoder, num_positions):
     return num_positions * (token + dense_flops(hidden, 1) + SIGMOID_FLOPS)
 
 
-def selection_head_flops(encoder, num_positions, num_candidates):
-    """Counts the multi-word selection head.
-
-    Dense, gelu and layer norm at the embedding size, the candidates' look-ups (dense,
-    like all), their inner products and the softmax.
+def transform_flops(encoder):
+    """Counts the dense layer, gelu and layer norm that a head may begin with.
 
     Args:
         encoder: Dict. Constructor arguments of `TransformerEncoder`.
-        num_positions: Int. Masked positions of one sequence.
-        num_candidates: Int. Candidates of one position, the original included.
 
     Returns:
-        Int. FLOPs of one sequence, forward.
-
-    Raises:
-        ValueError: A size is missing.
+        Int. FLOPs of one position, forward.
     """
     sizes = encoder_sizes(encoder)
-    size, vocabulary = sizes["embedding_size"], sizes["vocabulary_size"]
-    candidate = 2 * vocabulary * size + 2 * size + SOFTMAX_FLOPS
-    return num_positions * (_transform_flops(sizes) + num_candidates * candidate)
-
-
-def _transform_flops(sizes):
     size = sizes["embedding_size"]
     norm_and_gelu = (GELU_FLOPS + LAYER_NORM_FLOPS) * size
     return dense_flops(sizes["hidden_size"], size) + norm_and_gelu
@@ -107,7 +93,7 @@ def vocabulary_head_parameters(encoder, transform=True):
         Int. Parameters.
     """
     sizes = encoder_sizes(encoder)
-    return transform * selection_head_parameters(sizes) + sizes["vocabulary_size"]
+    return transform * transform_parameters(sizes) + sizes["vocabulary_size"]
 
 
 def replaced_token_head_parameters(encoder):
@@ -123,8 +109,8 @@ def replaced_token_head_parameters(encoder):
     return dense_parameters(hidden, hidden) + dense_parameters(hidden, 1)
 
 
-def selection_head_parameters(encoder):
-    """Counts the multi-word selection head: dense, layer norm.
+def transform_parameters(encoder):
+    """Counts the dense layer and the layer norm that a head may begin with.
 
     Args:
         encoder: Dict. Constructor arguments of `TransformerEncoder`.

@@ -4,12 +4,9 @@ import jax.numpy as jnp
 import pytest
 
 from keras_corrupt.encoders import TransformerEncoder
-from keras_corrupt.heads import (
-    MultiWordSelectionHead,
-    ReplacedTokenHead,
-    VocabularyHead,
-    cost,
-)
+from keras_corrupt.heads import ReplacedTokenHead, VocabularyHead, cost
+from keras_corrupt.models.teams import cost as teams
+from keras_corrupt.models.teams.selection_head import MultiWordSelectionHead
 from tests.encoders.conftest import (
     ENCODER,
     LENGTH,
@@ -63,7 +60,7 @@ def replaced_token_head(x):
             [(LENGTH, HIDDEN)],
         ),
         (
-            cost.selection_head_flops(ENCODER, 5, 6),
+            teams.selection_head_flops(ENCODER, 5, 6),
             selection_head,
             [(5, HIDDEN), (5, 6, VOCABULARY)],
         ),
@@ -104,5 +101,5 @@ def test_heads_count_themselves():
     assert head.flops(5) == cost.replaced_token_head_flops(ENCODER, 5)
 
     head = MultiWordSelectionHead(encoder)
-    assert own_parameters(head, encoder) == cost.selection_head_parameters(ENCODER)
-    assert head.flops(5, 6) == cost.selection_head_flops(ENCODER, 5, 6)
+    assert own_parameters(head, encoder) == cost.transform_parameters(ENCODER)
+    assert head.flops(5, 6) == teams.selection_head_flops(ENCODER, 5, 6)

@@ -2,8 +2,10 @@
 
 from keras_corrupt.corruption import num_masked
 from keras_corrupt.encoders.cost import (
+    SOFTMAX_FLOPS,
     encoder_flops,
     encoder_parameters,
+    encoder_sizes,
     transformer_layer_activation_bytes,
     transformer_layer_flops,
     transformer_layer_parameters,
@@ -11,8 +13,8 @@ from keras_corrupt.encoders.cost import (
 from keras_corrupt.heads.cost import (
     replaced_token_head_flops,
     replaced_token_head_parameters,
-    selection_head_flops,
-    selection_head_parameters,
+    transform_flops,
+    transform_parameters,
     vocabulary_head_parameters,
 )
 from keras_corrupt.models.masked_lm import cost as masked_lm
@@ -50,6 +52,29 @@ def forward_flops(config, length):
     )
 
 
+def selection_head_flops(encoder, num_positions, num_candidates):
+    """Counts the multi-word selection head.
+
+    Dense, gelu and layer norm at the embedding size, the candidates' look-ups (dense,
+    like all), their inner products and the softmax.
+
+    Args:
+        encoder: Dict. Constructor arguments of `TransformerEncoder`.
+        num_positions: Int. Masked positions of one sequence.
+        num_candidates: Int. Candidates of one position, the original included.
+
+    Returns:
+        Int. FLOPs of one sequence, forward.
+
+    Raises:
+        ValueError: A size is missing.
+    """
+    sizes = encoder_sizes(encoder)
+    size, vocabulary = sizes["embedding_size"], sizes["vocabulary_size"]
+    candidate = 2 * vocabulary * size + 2 * size + SOFTMAX_FLOPS
+    return num_positions * (transform_flops(sizes) + num_candidates * candidate)
+
+
 def parameters(config, tied_layers=None):
     """Counts the parameters, by part; what is shared belongs to the discriminator.
 
@@ -77,7 +102,7 @@ def parameters(config, tied_layers=None):
         "discriminator": encoder_parameters(discriminator),
         "rtd_layers": config.get("task_layers", 1) * layer,
         "rtd_head": replaced_token_head_parameters(discriminator),
-        "mws_head": selection_head_parameters(discriminator),
+        "mws_head": transform_parameters(discriminator),
         "generator": (depth - tied) * layer,
         "masked_lm_head": vocabulary_head_parameters(discriminator),
     }

@@ -1,10 +1,10 @@
 """TEAMS's discriminator: two tasks on top of common layers."""
 
 from keras_corrupt.encoders import TransformerEncoder
-from keras_corrupt.heads import MultiWordSelectionHead
 from keras_corrupt.models.replaced_token_detection.generator_discriminator import (
     Discriminator,
 )
+from keras_corrupt.models.teams.selection_head import MultiWordSelectionHead
 
 #: All parts of an encoder but its layers: what TEAMS's encoders share.
 EMBEDDING_PARTS = (

@@ -7,7 +7,7 @@ Labels are those that GLUE's files of predictions have.
 from pathlib import Path
 from typing import NamedTuple
 
-from keras_corrupt.tasks.glue.published_scores import published_scores
+from keras_corrupt.tasks.glue.published_scores import COMPARED, published_scores
 from keras_corrupt.tasks.tables import (
     Columns,
     make_split,
@@ -119,7 +119,7 @@ class GlueTask(TextTask):
             f"{row.source}: {row.system}": row.scores[self.name]
             for row in published_scores()
             if row.size == size
-            and row.system.startswith(("BERT", "ELECTRA", "TEAMS", "COCO-LM"))
+            and row.system.startswith(COMPARED)
             and self.name in row.scores
         }
 

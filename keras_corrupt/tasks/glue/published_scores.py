@@ -99,6 +99,10 @@ average size system
 """
 
 
+#: How the names begin of the systems that results are set beside.
+COMPARED = ("BERT", "ELECTRA", "TEAMS", "COCO-LM")
+
+
 def published_scores():
     """Returns what the papers report, to compare results with.
 

@@ -5,7 +5,7 @@ from keras import ops
 
 from keras_corrupt.encoders.dense import Dense, gelu
 from keras_corrupt.encoders.embeddings import initializer
-from keras_corrupt.heads import cost
+from keras_corrupt.models.teams import cost
 
 
 class MultiWordSelectionHead(keras.layers.Layer):
