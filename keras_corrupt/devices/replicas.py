@@ -29,6 +29,24 @@ def sum_over_replicas(tensors):
     return replica.all_reduce("SUM", tensors)
 
 
+def gather_from_replicas(tensor):
+    """Puts the rows of all replicas one below the other, in the replicas' order.
+
+    Gradients flow back to the replica that a row is of, from all replicas: what is
+    contrasted with the whole batch learns from the whole batch.
+
+    Args:
+        tensor: `[batch, ...]`, this replica's rows.
+
+    Returns:
+        `[batch of all replicas, ...]`.
+    """
+    replica = _replica()
+    if replica is None:
+        return tensor
+    return replica.all_gather(tensor, axis=0)
+
+
 def replica_loss(part):
     """Returns a replica's loss as Keras counts it.
 

@@ -30,20 +30,21 @@ def rate_multipliers(num_layers, decay, rule="paper"):
     """Returns the factor of each part's learning rate: `AdamW`'s `rate_multipliers`.
 
     Clark's thesis, 5.2.4: with depth counted from the output, a part learns at
-    `decay ** depth` times the rate. The head's depth is 0, the top layer's 1, the
-    embeddings' `num_layers + 1`. Released code counts one more below the head.
+    `decay ** depth` times the rate. The head's depth is 0, the top layer's 1, that of
+    the embeddings and of a position bias `num_layers + 1`. Released code counts one
+    more below the head.
 
     Args:
         num_layers: Layers of the encoder.
         decay: Factor from a layer to the one below it.
         rule: `"paper"` or `"released"`.
 
-    >>> rate_multipliers(2, 0.5)
-    {'encoder/layer_0/': 0.25, 'encoder/layer_1/': 0.5, 'encoder/embedding': 0.125}
+    >>> rate_multipliers(1, 0.5)
+    {'encoder/layer_0/': 0.5, 'encoder/(embedding|position_bias)': 0.25}
     """
     if not 0 < decay <= 1:
         raise ValueError(f"`layer_decay` must be above 0 and at most 1; got {decay}.")
     extra = {"paper": 0, "released": 1}[rule]
     depths = {f"encoder/layer_{i}/": num_layers - i for i in range(num_layers)}
-    depths["encoder/embedding"] = num_layers + 1
+    depths["encoder/(embedding|position_bias)"] = num_layers + 1
     return {pattern: decay ** (depth + extra) for pattern, depth in depths.items()}
