@@ -64,7 +64,7 @@ def results(prepared, tmp_path_factory):
     found = {run: {} for run in RUNS}
     with np.load(path) as archive:
         for key in archive.files:
-            run, name = key.rsplit("/", 1)
+            run, name = key.split("::")
             found[run][name] = archive[key]
     return found
 

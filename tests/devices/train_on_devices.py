@@ -231,5 +231,5 @@ if __name__ == "__main__":
                     arrays = draws(devices)
                 else:
                     arrays = train(system, setting, devices)
-        found |= {f"{run}/{name}": array for name, array in arrays.items()}
+        found |= {f"{run}::{name}": array for name, array in arrays.items()}
         np.savez(sys.argv[1], **found)

@@ -211,7 +211,7 @@ def test_variant_flag_chooses_the_plus_plus_settings(size, monkeypatch, capsys):
     assert run() == module.config()
     assert run("--variant", "plus_plus") == module.plus_plus()
     assert run("--batch-size", "512", "--variant", "plus_plus").batch_size == 512
-    assert run("--objective.num_negatives", "10").objective["num_negatives"] == 10
+    assert run("--num_negatives", "10").objective["num_negatives"] == 10
     for flags in (["--variant", "plus"], ["--variants", "plus_plus"]):
         with pytest.raises(SystemExit) as caught:
             run(*flags)

@@ -25,7 +25,7 @@ class Choice(keras.layers.Layer):
 
     def call(self, x):
         self.seen.append(active())
-        return active().bias_gelu(x, ops.zeros(3))
+        return x + 0 * ops.cast(active().likeliest(x), "float32")[:, None]
 
 
 class Model(FusedTraining, keras.Model):
@@ -79,9 +79,9 @@ def test_a_step_within_a_function_that_xla_compiles_trains(inner):
     batch = tf.constant(X), tf.constant(Y)
     losses = [float(compiled(batch)["loss"]) for _ in range(3)]
     assert set(model.choice.seen) == {plain}
-    # One step of gradient descent on the dense layer, by hand: gelu(1) is 0.841.
-    residual = 0.8413447 * before.sum() - 1
-    once = before - 0.01 * 2 * residual * 0.8413447
+    # One step of gradient descent on the dense layer, by hand, for inputs of 1.
+    residual = before.sum() - 1
+    once = before - 0.01 * 2 * residual
     other = model_of()
     other.dense.set_weights([before, np.zeros(1)])
     other.fit(X, Y, verbose=0)
