@@ -122,7 +122,9 @@ def test_it_learns(config):
     inputs = {"token_ids": ids.astype("int32")}
     inputs |= {"segment_ids": 0 * inputs["token_ids"]}
     inputs |= {"padding_mask": inputs["segment_ids"] + 1}
-    model.compile(keras.optimizers.Adam(5e-3), jit_compile=False)
+    model.compile(
+        keras.optimizers.Adam(5e-3), jit_compile=keras.backend.backend() == "jax"
+    )
     model.fit(inputs, batch_size=32, epochs=30, verbose=0)
     # Chance is 0.5.
     assert model.evaluate(inputs, verbose=0, return_dict=True)["moved_auc"] > 0.7

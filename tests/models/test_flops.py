@@ -13,7 +13,6 @@ from keras_corrupt.evaluation.thesis_tables import (
 )
 from keras_corrupt.heads.cost import (
     replaced_token_head_flops,
-    selection_head_flops,
     vocabulary_head_flops,
 )
 from keras_corrupt.models.cost import training_flops
@@ -102,7 +101,7 @@ def test_teams_is_the_sum_of_its_parts(options, task_layers):
         + (6 + 12 + task_layers) * layer
         + vocabulary_head_flops(discriminator, 77)  # ceil(0.15 * 512)
         + replaced_token_head_flops(discriminator, 512)
-        + selection_head_flops(discriminator, 77, 6)
+        + teams.selection_head_flops(discriminator, 77, 6)
     )
     assert teams.forward_flops(preset, 512) == expected
 
