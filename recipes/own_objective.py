@@ -2,10 +2,10 @@
 
     python recipes/own_objective.py
 
-Some words of a text move to the places of others, and the encoder tells for every token
-whether it belongs where it stands. The class below is all that the package needs: it is
-trained, continued, saved, priced, shown and fine-tuned like the systems that are built
-in. keras_corrupt/models/README.md walks through it. Minutes on two CPU cores.
+Some words of a text move to the places of others, and the encoder tells which tokens
+have moved. The class below is all that the package needs: it is trained, continued,
+saved, shown and fine-tuned as those built in. keras_corrupt/models/README.md walks
+through it. Three minutes on two CPU cores teach it little: AUC 0.59, by chance 0.50.
 """
 
 import keras
