@@ -7,12 +7,14 @@ part of one counts the objects that were made before.
 
 import keras
 
+#: What an attribute can be to lead to variables.
+PARTS = keras.Variable, keras.random.SeedGenerator, keras.layers.Layer
+
 
 def named_variables(layer):
     """Names all variables of a layer or model, those of random generators included.
 
-    A variable that is reached on several ways, because networks share it, has the name
-    of the first.
+    A variable that networks share has the name by which it is reached first.
 
     Args:
         layer: A `keras.layers.Layer` or `keras.Model`. Metrics have no names.
@@ -61,10 +63,6 @@ def named_variables(layer):
             "layers that hold them attributes, or put them into a list that is one."
         )
     return names
-
-
-#: What an attribute can be to lead to variables.
-PARTS = keras.Variable, keras.random.SeedGenerator, keras.layers.Layer
 
 
 def _joined(name, attribute):

@@ -110,12 +110,9 @@ def load_weights(directory, model):
 
 
 def _weights(network):
-    """Returns the named variables of a network that are weights."""
-    return {
-        name: variable
-        for name, variable in named_variables(network).items()
-        if "seed_generator" not in name
-    }
+    """Returns the named variables of a network but for its random generators'."""
+    weights = {id(variable) for variable in network.weights}
+    return {n: v for n, v in named_variables(network).items() if id(v) in weights}
 
 
 def _arrays(network):

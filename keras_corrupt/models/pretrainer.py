@@ -169,9 +169,10 @@ class Pretrainer(FusedTraining, keras.Model):
             inputs: The model's inputs, NumPy arrays `[batch, length]`.
 
         Returns:
-            A list of strings, one for each example, as `examples_legend` explains.
+            A list of strings, one for each example, as `examples_legend` explains; by
+            default none.
         """
-        raise NotImplementedError
+        return []
 
     def baselines(self, metrics, unigram):
         """Returns what guessing reaches: metric -> (value, what guesses).

@@ -90,7 +90,7 @@ def parse(recipe, flags, description=None):
     return dataclasses.replace(parsed.run, objective=_given(parsed.options))
 
 
-def _flags_of(name, options, given, preset):
+def _flags_of(name, options, given, preset, fallback=True):
     """Makes a dataclass of options; its fields are the recipe's values, or `None`.
 
     Args:
@@ -98,16 +98,20 @@ def _flags_of(name, options, given, preset):
         options: What `options_of` returns.
         given: The recipe's values.
         preset: The preset's, which help texts show.
+        fallback: Whether what neither gives is the constructor's default. In ELECTRA
+            it is for the discriminator, and the generator is like that one.
     """
-    fields = []
+    fields, main = [], True
     for option, what in options.items():
         usual = given.get(option, preset.get(option))
         if isinstance(what, dict):
-            inner = _flags_of(option, what, given.get(option, {}), usual or {})
+            inner = _flags_of(option, what, given.get(option, {}), usual or {}, main)
             fields.append((option, inner, dataclasses.field(default_factory=inner)))
+            main = False  # the first network is the one that is fine-tuned later
             continue
-        usual = what.default if usual is None else usual
         kind = what.type or (int | float | bool | str if usual is None else type(usual))
+        if usual is None:
+            usual = what.default if fallback else "the model's choice"
         about = tyro.conf.arg(
             help=what.text or option.replace("_", " "),
             metavar=getattr(kind, "__name__", "value").upper(),
@@ -117,15 +121,28 @@ def _flags_of(name, options, given, preset):
     return dataclasses.make_dataclass(name, fields)
 
 
-def _given(options):
-    """Returns the options that have a value, as `PretrainConfig.objective` has them."""
+def _given(options, prefix="--"):
+    """Returns the options that have a value, as `PretrainConfig.objective` has them.
+
+    Args:
+        options: A dataclass that `_flags_of` made, with values.
+        prefix: What precedes the names of its flags.
+
+    Raises:
+        ValueError: A value begins as a dict in JSON, but is none.
+    """
     found = {}
     for field in dataclasses.fields(options):
         value = getattr(options, field.name)
         if dataclasses.is_dataclass(value):
-            value = _given(value) or None
+            value = _given(value, f"{prefix}{field.name}.") or None
         elif isinstance(value, str) and value.startswith("{"):
-            value = json.loads(value)
+            try:
+                value = json.loads(value)
+            except ValueError as error:
+                raise ValueError(
+                    f"{prefix}{field.name} {value}: not a dict in JSON ({error})."
+                ) from error
         if value is not None:
             found[field.name] = value
     return found

@@ -52,7 +52,7 @@ def table(model, metrics, unigram):
         unigram: The `Unigram` of the validation examples.
     """
     baselines = model.baselines(metrics, unigram)
-    width = max(36, *(len(name) + 2 for name in model.metric_names.values()))
+    width = max([36, *(len(name) + 2 for name in model.metric_names.values())])
     rows = [f"{'validation':{width}}{'model':>8}{'baseline':>10}"]
     for metric, name in model.metric_names.items():
         row = f"{name:{width}}{metrics[metric]:8.3f}"

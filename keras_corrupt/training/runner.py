@@ -51,7 +51,9 @@ def pretrain(config):
     config.check()
     devices = distribution.choose(config)
     # An option that the model refuses shows now, not after the data are prepared.
-    check_phases(config, trial_model(config))
+    trial = trial_model(config)
+    check_phases(config, trial)
+    check_metric_names(trial)
     output = Path(config.output)
     settings = {**config.as_dict(), "backend": keras.backend.backend()}
     with contextlib.ExitStack() as stack:
@@ -73,6 +75,16 @@ def trial_model(config):
     if resized and config.preset in presets:
         preset = config.preset
     return config.model_class.from_preset(preset, name="trial", **config.objective)
+
+
+def check_metric_names(model):
+    """Raises a `ValueError` if the closing table would name metrics that are none."""
+    unknown = model.metric_names.keys() - {metric.name for metric in model.metrics}
+    if unknown:
+        raise ValueError(
+            f"{type(model).__name__}.metric_names has {', '.join(sorted(unknown))}, "
+            "which are no metrics of the model."
+        )
 
 
 def run(config, output, devices):
@@ -266,7 +278,8 @@ def finish(output, model, metrics, unigram, examples):
     baselines = model.baselines(metrics, unigram)
     report.draw_curves(rows, output / "curves.png", baselines)
     print("\n" + report.table(model, metrics, unigram))
-    print(f"\nValidation examples ({model.examples_legend}):")
+    if examples:
+        print(f"\nValidation examples ({model.examples_legend}):")
     for text in examples:
         print(f"  {text}")
     print(f"\nCurves: {output / 'curves.png'}   Model: {output / 'preset'}")

@@ -1,5 +1,7 @@
 """Every option of a model is a flag."""
 
+import re
+
 import pytest
 
 from keras_corrupt.training import PretrainConfig
@@ -30,6 +32,14 @@ def test_without_flags_it_is_the_recipe():
             {"discriminator": {"attention_dropout": 0, "approximate_gelu": True}},
         ),
         (
+            '--discriminator.relative_positions {"num_buckets":32,"max_distance":128}',
+            {
+                "discriminator": {
+                    "relative_positions": {"num_buckets": 32, "max_distance": 128}
+                }
+            },
+        ),
+        (
             "--generator.hidden_size 64",
             {"generator": {"num_layers": 6, "hidden_size": 64}},
         ),
@@ -41,6 +51,29 @@ def test_options_are_flags(flags, changes):
     config.check()
     rate = changes.get("mask_rate", 0.2)
     assert config.model_class.from_preset("tiny", mask_rate=rate).mask_rate == rate
+
+
+def test_a_dict_that_is_none_is_named():
+    with pytest.raises(ValueError, match="--discriminator.relative_positions {32: not"):
+        parse(RECIPE, ["--discriminator.relative_positions", "{32"])
+
+
+def test_help_shows_what_holds_without_the_flag(capsys):
+    """The generator is like the discriminator where nothing is said of it."""
+    with pytest.raises(SystemExit):
+        parse(RECIPE, ["--help"])
+    printed = re.sub(r"\x1b\[[\d;]*m|[│╭╮╰╯─]", "", capsys.readouterr().out)
+    printed = re.sub(r"\s+", " ", printed.replace("_", "-"))
+
+    def default(flag):
+        text = printed[printed.index(f"--{flag} ") :]
+        return re.search(r"\(default: (.*?)\)", text)[1]
+
+    assert default("mask-rate") == "0.2"  # the recipe's
+    assert default("discriminator.hidden-size") == "256"  # the preset's
+    assert default("discriminator.dropout") == "0.1"  # the constructor's
+    assert default("generator.num-layers") == "6"
+    assert default("generator.dropout") == "the model's choice"
 
 
 def test_fields_and_options_together():

@@ -335,6 +335,14 @@ def test_banner_and_closing_table(finished):
     assert table.count("[CLS]") == 3  # the examples
 
 
+def test_a_table_that_names_no_metric_is_refused_before_training(config, monkeypatch):
+    names = {"rtd_acu": "replaced token detection AUC"}
+    monkeypatch.setattr(Electra, "metric_names", names)
+    with pytest.raises(ValueError, match="Electra.metric_names has rtd_acu, which are"):
+        pretrain(config)
+    assert not os.path.exists(config.output)
+
+
 def test_closing_table_has_the_chance_of_selecting_right():
     model = Teams(ENCODER, generator_layers=1, mask_id=4, unmaskable_ids=(0, 2, 3))
     metrics = dict.fromkeys(model.metric_names, 0.5) | {"replaced_fraction": 0.1}
