@@ -8,6 +8,7 @@ import tyro
 from keras_corrupt.data.corpus import CorpusError
 from keras_corrupt.data.info import DatasetError, DatasetInfo, load_dataset_info
 from keras_corrupt.data.prepare import prepare_dataset
+from keras_corrupt.devices.log_level import hide_start_up_lines
 from keras_corrupt.tokenizers import load
 
 
@@ -141,6 +142,7 @@ def _summary(info: DatasetInfo) -> str:
 
 def main() -> None:
     """Runs the command line."""
+    hide_start_up_lines()
     try:
         tyro.extras.subcommand_cli_from_dict(
             {"prepare": prepare, "show": show}, prog="python -m keras_corrupt.data"

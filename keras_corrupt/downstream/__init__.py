@@ -1,17 +1,26 @@
 """Fine-tuning and evaluation of pretrained encoders. Start with README.md here."""
 
-from keras_corrupt.downstream.candidate_ranker import CandidateRanker
-from keras_corrupt.downstream.finetune import FinetuneConfig, finetune, main
-from keras_corrupt.downstream.span_extractor import SpanExtractor
-from keras_corrupt.downstream.text_classifier import TextClassifier
-from keras_corrupt.downstream.token_tagger import TokenTagger
+import importlib
 
-__all__ = [
-    "CandidateRanker",
-    "FinetuneConfig",
-    "SpanExtractor",
-    "TextClassifier",
-    "TokenTagger",
-    "finetune",
-    "main",
-]
+from keras_corrupt.downstream.finetune import FinetuneConfig, finetune, main
+
+_MODULES = {
+    "CandidateRanker": "candidate_ranker",
+    "SpanExtractor": "span_extractor",
+    "TextClassifier": "text_classifier",
+    "TokenTagger": "token_tagger",
+}
+
+__all__ = sorted([*_MODULES, "FinetuneConfig", "finetune", "main"])
+
+
+def __getattr__(name):
+    # On first use: a recipe's help needs no Keras.
+    if name in _MODULES:
+        module = importlib.import_module(f"{__name__}.{_MODULES[name]}")
+        return getattr(module, name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def __dir__():
+    return __all__

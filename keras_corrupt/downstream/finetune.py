@@ -12,10 +12,8 @@ from pathlib import Path
 
 import tyro
 
+from keras_corrupt.devices.log_level import hide_start_up_lines
 from keras_corrupt.downstream import results
-from keras_corrupt.downstream.finetuner import Finetuner
-from keras_corrupt.models import Pretrainer
-from keras_corrupt.models.registry import import_class
 from keras_corrupt.training.run_directory import locked
 
 
@@ -61,7 +59,13 @@ def main(config, make_tasks, description):
         make_tasks: Function of the configuration that returns the tasks.
         description: Help text, the recipe's docstring.
     """
+    hide_start_up_lines()
     config = tyro.cli(type(config), default=config, description=description)
+
+    # Here, for help is to be had without.
+    from keras_corrupt.models import Pretrainer
+    from keras_corrupt.models.registry import import_class
+
     try:
         if config.system:
             import_class(config.system, Pretrainer)  # by which presets find it
@@ -80,6 +84,8 @@ def finetune(tasks, config):
     Returns:
         The rows of the table of results.
     """
+    from keras_corrupt.downstream.finetuner import Finetuner
+
     # All tasks are checked before anything is made.
     finetuners = [Finetuner(task, config) for task in tasks]
     output = Path(config.output)

@@ -239,6 +239,9 @@ def load_preset(directory):
     Raises:
         ValueError: It is not such a directory, or of a class that is not known.
     """
+    # A class is known by its name once it has been imported; these all are by now.
+    from keras_corrupt.downstream import finetuner  # noqa: F401
+
     cls = find_class(preset_directory.class_name(directory), keras.Model)
     if not issubclass(cls, DownstreamModel):
         return models.load_preset(directory)

@@ -4,8 +4,6 @@ import os
 import re
 from collections import Counter
 
-from seqeval import metrics as seqeval
-
 from keras_corrupt.tasks.tagging_schemes import SCHEMES, convert, is_span_tag
 from keras_corrupt.tasks.task import Split, Task
 
@@ -73,6 +71,8 @@ class TaggingTask(Task):
 
         See `Task.metrics`. Invalid sequences of tags are read as conlleval does.
         """
+        from seqeval import metrics as seqeval  # here, for it takes seconds
+
         for words, tags in zip(split.examples, predictions, strict=True):
             if len(words) != len(tags):
                 raise ValueError(

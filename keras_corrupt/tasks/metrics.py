@@ -1,15 +1,14 @@
 """How good predictions are, in percent, and the guesses that a model must beat.
 
 Every metric takes predictions and labels, one for each example. Where one is not
-defined, as a correlation with predictions that are all the same, it is 0.
+defined, as a correlation with predictions that are all the same, it is 0. SciPy and
+scikit-learn take seconds to load, so that each metric imports what it needs.
 """
 
 import warnings
 from collections import Counter
 
 import numpy as np
-import scipy.stats
-import sklearn.metrics
 
 
 def accuracy(predictions, labels):
@@ -29,8 +28,10 @@ def f1(predictions, labels, positive="1"):
     >>> f1(["1", "1", "0", "0"], ["1", "0", "1", "1"])
     40.0
     """
+    from sklearn.metrics import f1_score
+
     _check(predictions, labels)
-    score = sklearn.metrics.f1_score(
+    score = f1_score(
         [label == positive for label in labels],
         [prediction == positive for prediction in predictions],
         zero_division=0,
@@ -50,15 +51,19 @@ def matthews(predictions, labels):
     >>> matthews(["1", "1", "1"], ["1", "0", "1"])
     0.0
     """
+    from sklearn.metrics import matthews_corrcoef
+
     _check(predictions, labels)
     if len(set(predictions)) == 1 or len(set(labels)) == 1:
         return 0.0
-    return 100 * float(sklearn.metrics.matthews_corrcoef(labels, predictions))
+    return 100 * float(matthews_corrcoef(labels, predictions))
 
 
 def pearson(predictions, labels):
     """Returns Pearson's correlation of two lists of numbers."""
-    return _correlation(scipy.stats.pearsonr, predictions, labels)
+    from scipy.stats import pearsonr
+
+    return _correlation(pearsonr, predictions, labels)
 
 
 def spearman(predictions, labels):
@@ -67,7 +72,9 @@ def spearman(predictions, labels):
     >>> spearman([1, 2, 10], [0.1, 0.2, 0.3])
     100.0
     """
-    return _correlation(scipy.stats.spearmanr, predictions, labels)
+    from scipy.stats import spearmanr
+
+    return _correlation(spearmanr, predictions, labels)
 
 
 METRICS = {

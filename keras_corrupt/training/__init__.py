@@ -1,20 +1,28 @@
 """Training: optimizer, schedules, checkpoints, and the runner of the recipes."""
 
-from keras_corrupt.training.checkpoint import CheckpointError, Checkpoints
-from keras_corrupt.training.command_line import main
-from keras_corrupt.training.config import PretrainConfig
-from keras_corrupt.training.optimizer import AdamW
-from keras_corrupt.training.phases import Phase
-from keras_corrupt.training.runner import pretrain
-from keras_corrupt.training.schedules import WarmupLinearDecay
+import importlib
 
-__all__ = [
-    "AdamW",
-    "CheckpointError",
-    "Checkpoints",
-    "Phase",
-    "PretrainConfig",
-    "WarmupLinearDecay",
-    "main",
-    "pretrain",
-]
+_MODULES = {
+    "AdamW": "optimizer",
+    "CheckpointError": "checkpoint",
+    "Checkpoints": "checkpoint",
+    "Phase": "phases",
+    "PretrainConfig": "config",
+    "WarmupLinearDecay": "schedules",
+    "main": "command_line",
+    "pretrain": "runner",
+}
+
+__all__ = sorted(_MODULES)
+
+
+def __getattr__(name):
+    # On first use: a recipe's help needs no Keras.
+    if name in _MODULES:
+        module = importlib.import_module(f"{__name__}.{_MODULES[name]}")
+        return getattr(module, name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def __dir__():
+    return __all__

@@ -9,11 +9,8 @@ from typing import Annotated
 
 import tyro
 
-from keras_corrupt.devices.distribution import LostProcessError
-from keras_corrupt.models.options import options_of
-from keras_corrupt.training import runner
-from keras_corrupt.training.callbacks import NonFiniteLossError
-from keras_corrupt.training.checkpoint import CheckpointError
+from keras_corrupt.devices.log_level import hide_start_up_lines
+from keras_corrupt.training import keras_stand_in
 from keras_corrupt.training.config import PretrainConfig
 
 
@@ -27,9 +24,24 @@ def main(recipe, description, **variants):
         variants: The recipe's other settings by name; `--variant NAME` takes them as
             the defaults instead.
     """
+    hide_start_up_lines()
     recipe, flags = _recipe_and_flags(recipe, variants)
+    if {"-h", "--help"} & {*flags}:
+        flags = ["--help"]
+        if ":" not in recipe.model:  # a module of others may need more of Keras
+            keras_stand_in.install()
     try:
         config = parse(recipe, flags, description)
+    except ValueError as error:
+        sys.exit(f"Error: {error}")
+
+    # Here, for help is to be had without.
+    from keras_corrupt.devices.distribution import LostProcessError
+    from keras_corrupt.training import runner
+    from keras_corrupt.training.callbacks import NonFiniteLossError
+    from keras_corrupt.training.checkpoint import CheckpointError
+
+    try:
         tokens, usual = (c.batch_size * c.sequence_length for c in (config, recipe))
         if tokens < usual / 4 and not config.smoke:
             print(
@@ -71,6 +83,8 @@ def parse(recipe, flags, description=None):
     Returns:
         A `PretrainConfig`.
     """
+    from keras_corrupt.models.options import options_of
+
     cls = recipe.model_class
     preset = cls.presets.get(recipe.preset, {})
     options = _flags_of("Options", options_of(cls), recipe.objective, preset)

@@ -6,10 +6,6 @@ from typing import Any, Literal
 
 import tyro
 
-from keras_corrupt.models import Pretrainer
-from keras_corrupt.models.options import check_options
-from keras_corrupt.models.pretrainer import merge
-from keras_corrupt.models.registry import import_class
 from keras_corrupt.training.phases import Phase
 
 
@@ -143,6 +139,9 @@ class PretrainConfig:
         Raises:
             ValueError: There is none of this name.
         """
+        from keras_corrupt.models import Pretrainer
+        from keras_corrupt.models.registry import import_class
+
         return import_class(self.model, Pretrainer)
 
     def check(self):
@@ -151,6 +150,9 @@ class PretrainConfig:
         Raises:
             ValueError: Names the flag, its value and what would be right.
         """
+        from keras_corrupt.models.options import check_options
+        from keras_corrupt.models.pretrainer import merge
+
         cls = self.model_class
         if self.preset not in cls.presets and not self.init_from:
             raise ValueError(
