@@ -1,3 +1,4 @@
+import os
 import re
 from pathlib import Path
 
@@ -11,6 +12,9 @@ VERSION = re.search(
     (ROOT / "keras_corrupt" / "version.py").read_text(encoding="utf-8"),
     re.MULTILINE,
 ).group(1)
+
+# pip knows no "either": who wants the smaller `tensorflow-cpu` says so at installation.
+TENSORFLOW = os.environ.get("KERAS_CORRUPT_TENSORFLOW", "tensorflow")
 
 BEAM = ["apache-beam>=2.60"]
 EXPORT = ["tensorflow-text>=2.20,<2.21"]
@@ -26,9 +30,18 @@ setup(
     long_description_content_type="text/markdown",
     license="Apache-2.0",
     packages=find_packages(include=["keras_corrupt*"]),
+    # Trained presets: models/<system>/<name>/, with a folder for each network.
+    package_data={
+        "keras_corrupt.models": [
+            "*/*/*.json",
+            "*/*/README.md",
+            "*/*/vocab.txt",
+            "*/*/*/model.safetensors",
+        ],
+    },
     python_requires=">=3.11",
     install_requires=[
-        "tensorflow>=2.20,<2.21",
+        f"{TENSORFLOW}>=2.20,<2.21",
         "keras>=3.12,<4",
         "h5py>=3.11",
         "matplotlib>=3.8",

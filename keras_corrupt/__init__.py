@@ -18,6 +18,7 @@ __all__ = [
     "encoders",
     "evaluation",
     "models",
+    "scoring",
     "tasks",
     "tokenizers",
     "training",

@@ -25,6 +25,7 @@ ROOMS = (
     "corruption",
     "data",
     "models",
+    "scoring",
     "training",
     "downstream",
     "convert",

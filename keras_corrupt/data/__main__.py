@@ -83,8 +83,8 @@ def show(
         directory: The output of prepare.
         examples: How many to print.
         split: Which split to print from.
-        preset: A trained model, whose corruption and judgement to print; without one
-            the examples are printed masked.
+        preset: A trained model, directory or name, whose corruption and judgement to
+            print; without one the examples are printed masked.
         system: `module:Class` of the preset's model, where it is not one of this
             package.
     """

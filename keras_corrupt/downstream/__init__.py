@@ -11,7 +11,15 @@ _MODULES = {
     "TokenTagger": "token_tagger",
 }
 
-__all__ = sorted([*_MODULES, "FinetuneConfig", "finetune", "main"])
+__all__ = [
+    "CandidateRanker",
+    "FinetuneConfig",
+    "SpanExtractor",
+    "TextClassifier",
+    "TokenTagger",
+    "finetune",
+    "main",
+]
 
 
 def __getattr__(name):

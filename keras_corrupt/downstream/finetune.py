@@ -22,7 +22,7 @@ class FinetuneConfig:
     """Everything that decides what fine-tuning does, beside the task."""
 
     preset: str
-    """Directory of a pretrained or fine-tuned model."""
+    """A pretrained or fine-tuned model: its directory, or a trained preset's name."""
     output: str
     """Directory of the results; runs that it holds are not run again."""
     system: str | None = None

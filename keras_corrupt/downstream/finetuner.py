@@ -23,6 +23,7 @@ from keras_corrupt.downstream.token_tagger import TokenTagger
 from keras_corrupt.models.fine_tuning import size_of
 from keras_corrupt.models.pretrainer import Pretrainer
 from keras_corrupt.models.registry import find_class
+from keras_corrupt.models.trained_presets import directory_of
 from keras_corrupt.tasks.task import describe_skipped
 from keras_corrupt.training.run_directory import check_same_run
 from keras_corrupt.training.runner import xla_pays
@@ -330,7 +331,7 @@ def folder_name(changes):
 def fingerprint(preset):
     """Returns what tells a preset from others: its name, and a hash of its files."""
     digest = hashlib.sha256()
-    for path in sorted(Path(preset).rglob("*")):
+    for path in sorted(Path(directory_of(preset)).rglob("*")):
         if path.is_file():
             digest.update(path.read_bytes())
     return f"{os.path.basename(os.path.normpath(preset))} {digest.hexdigest()[:16]}"

@@ -14,6 +14,7 @@ from keras_corrupt.models import preset_directory
 from keras_corrupt.models.encoder_sizes import ENCODERS
 from keras_corrupt.models.pretrainer import Pretrainer, weighted_mean
 from keras_corrupt.models.registry import find_class, registered_name
+from keras_corrupt.models.trained_presets import directory_of, trained_presets
 
 
 class Feature(NamedTuple):
@@ -160,7 +161,8 @@ class DownstreamModel(FusedTraining, keras.Model):
         """Makes a model on a pretrained encoder, or loads a fine-tuned one.
 
         Args:
-            preset: A directory that `save_to_preset` wrote. Of a pretraining model
+            preset: A directory that `save_to_preset` wrote, or the name of a trained
+                preset. Of a pretraining model
                 its encoder is taken, and the head is new. Of a model of this class
                 everything is; but where `arguments` change what the head tells
                 (other labels), and of another class, again the encoder alone, which
@@ -173,7 +175,7 @@ class DownstreamModel(FusedTraining, keras.Model):
         Raises:
             ValueError: Not a preset, or no tokenizer, or arguments that do not fit.
         """
-        start = None
+        start, preset = None, directory_of(preset)
         if preset in ENCODERS:
             config = {"encoder": ENCODERS[preset]}
             if tokenizer is not None:
@@ -181,8 +183,8 @@ class DownstreamModel(FusedTraining, keras.Model):
                 config["encoder"] = {**config["encoder"], **size}
         elif not os.path.isdir(preset):
             raise ValueError(
-                f"Unknown preset {str(preset)!r}: neither one of {sorted(ENCODERS)} "
-                "nor a directory."
+                f"Unknown preset {str(preset)!r}: neither one of "
+                f"{sorted({*ENCODERS, *trained_presets()})} nor a directory."
             )
         else:
             start = load_preset(preset)
@@ -234,11 +236,12 @@ def load_preset(directory):
     """Loads a saved model, pretrained or fine-tuned, of whichever class.
 
     Args:
-        directory: What `save_to_preset` wrote.
+        directory: What `save_to_preset` wrote, or the name of a trained preset.
 
     Raises:
         ValueError: It is not such a directory, or of a class that is not known.
     """
+    directory = directory_of(directory)
     # A class is known by its name once it has been imported; these all are by now.
     from keras_corrupt.downstream import finetuner  # noqa: F401
 

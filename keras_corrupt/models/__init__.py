@@ -6,16 +6,18 @@ from keras_corrupt.models.masked_lm.masked_lm import MaskedLM
 from keras_corrupt.models.pretrainer import Pretrainer
 from keras_corrupt.models.registry import find_class
 from keras_corrupt.models.teams.teams import Teams
+from keras_corrupt.models.trained_presets import directory_of
 
 __all__ = ["Electra", "MaskedLM", "Pretrainer", "Teams", "load_preset"]
 
 
-def load_preset(directory):
+def load_preset(preset):
     """Loads a saved preset, whichever model it is of.
 
     Args:
-        directory: What `save_to_preset` wrote. A model that is not of this package is
-            known once the module that defines it has been imported.
+        preset: The directory that `save_to_preset` wrote, or the name of a trained
+            preset. A model that is not of this package is known once the module that
+            defines it has been imported.
 
     Returns:
         The model.
@@ -23,6 +25,7 @@ def load_preset(directory):
     Raises:
         ValueError: It is not such a directory, or of an unknown model.
     """
+    directory = directory_of(preset)
     name = preset_directory.class_name(directory)
     try:
         cls = find_class(name, Pretrainer)

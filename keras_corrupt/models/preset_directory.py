@@ -28,8 +28,8 @@ FORMAT = "keras_corrupt/2"
 WEIGHTS = {"keras_corrupt/1": "model.weights.h5", FORMAT: "model.safetensors"}
 
 
-def write(directory, model):
-    """Writes `model` to `directory`, whole or not at all."""
+def write(directory, model, dtype=None):
+    """Writes `model` to `directory`, whole or not at all, its weights as `dtype`."""
     directory = Path(directory)
     if directory.exists() and any(directory.iterdir()):
         _read_config(directory)  # refuses to overwrite anything but a preset
@@ -39,7 +39,7 @@ def write(directory, model):
         temporary.mkdir(parents=True)
         for name, network in model.networks.items():
             (temporary / name).mkdir()
-            save_file(_arrays(network), temporary / name / WEIGHTS[FORMAT])
+            save_file(_arrays(network, dtype), temporary / name / WEIGHTS[FORMAT])
         if model.tokenizer is not None:
             model.tokenizer.save(temporary)
         content = {
@@ -71,7 +71,7 @@ def read(directory, cls):
     if not directory.is_dir():
         raise ValueError(
             f"Unknown preset {str(directory)!r} for {cls.__name__}: neither one of "
-            f"{sorted(cls.presets)} nor a directory."
+            f"{sorted({*cls.presets, *cls.trained_presets})} nor a directory."
         )
     content = _read_config(directory)
     if content["class"] != registered_name(cls):
@@ -115,9 +115,9 @@ def _weights(network):
     return {n: v for n, v in named_variables(network).items() if id(v) in weights}
 
 
-def _arrays(network):
+def _arrays(network, dtype):
     return {
-        name: np.ascontiguousarray(keras.ops.convert_to_numpy(variable))
+        name: np.ascontiguousarray(keras.ops.convert_to_numpy(variable), dtype)
         for name, variable in _weights(network).items()
     }
 

@@ -18,6 +18,7 @@ from keras_corrupt.devices.replicas import (
 from keras_corrupt.encoders import TransformerEncoder
 from keras_corrupt.kernels import FusedTraining
 from keras_corrupt.models import fine_tuning, preset_directory
+from keras_corrupt.models.trained_presets import directory_of
 
 MASKINGS = ("token", "whole_word", "span")
 SPAN_LENGTHS = ("geometric", "fixed")
@@ -63,6 +64,8 @@ class Pretrainer(FusedTraining, keras.Model):
 
     #: Preset name -> constructor arguments.
     presets = {}
+    #: Name -> directory of a preset that comes with the system, weights included.
+    trained_presets = {}
     #: Constructor argument that describes a network -> that network's class. The first
     #: is the network which is fine-tuned later.
     network_arguments = {"encoder": TransformerEncoder}
@@ -251,12 +254,12 @@ class Pretrainer(FusedTraining, keras.Model):
     def from_preset(cls, preset, tokenizer=None, **overrides):
         """Makes a model from a named architecture or from a saved directory.
 
-        A name gives the paper's architecture with new weights. A directory gives
-        what `save_to_preset` wrote: architecture, tokenizer and weights; loading it
-        executes none of its contents.
+        A name of `presets` gives the paper's architecture with new weights. A directory
+        gives what `save_to_preset` wrote: architecture, tokenizer and weights; loading
+        it executes none of its contents. A name of `trained_presets` stands for one.
 
         Args:
-            preset: A key of `presets`, or the path of a directory.
+            preset: A key of `presets` or `trained_presets`, or the path of a directory.
             tokenizer: A tokenizer for a named architecture. A directory has its own.
             overrides: Constructor arguments to change; a dict changes only the
                 entries it has, `discriminator={"max_length": 256}`.
@@ -268,23 +271,27 @@ class Pretrainer(FusedTraining, keras.Model):
         if preset in cls.presets:
             config = merge(cls.presets[preset], overrides)
             return cls(**config, tokenizer=tokenizer)
+        preset = directory_of(preset)
         config, saved_tokenizer = preset_directory.read(preset, cls)
         if tokenizer is not None and saved_tokenizer is not None:
             raise ValueError(
-                f"The preset {preset!r} has its own tokenizer; don't pass `tokenizer`."
+                f"The preset {str(preset)!r} has its own tokenizer; don't pass "
+                "`tokenizer`."
             )
         model = cls(**merge(config, overrides), tokenizer=saved_tokenizer or tokenizer)
         preset_directory.load_weights(preset, model)
         return model
 
-    def save_to_preset(self, directory):
+    def save_to_preset(self, directory, dtype=None):
         """Writes architecture, tokenizer and the weights of all networks.
 
         Args:
             directory: A new or empty directory, or a preset to overwrite. What is
                 there stays intact until the new files are complete.
+            dtype: Precision of the weights in the files, such as `"float16"` for half
+                the size; the variables' own if not given.
         """
-        preset_directory.write(directory, self)
+        preset_directory.write(directory, self, dtype)
 
     def get_config(self):
         return {

@@ -62,13 +62,15 @@ def find_class(name, base):
     return _checked(found, name, base)
 
 
+def known_classes(base):
+    """Returns all registered classes that are derived from one."""
+    found = keras.saving.get_custom_objects().values()
+    return [cls for cls in found if isinstance(cls, type) and issubclass(cls, base)]
+
+
 def _checked(found, name, base):
     if not (isinstance(found, type) and issubclass(found, base)):
-        known = sorted(
-            registered_name(cls)
-            for cls in keras.saving.get_custom_objects().values()
-            if isinstance(cls, type) and issubclass(cls, base)
-        )
+        known = sorted(registered_name(cls) for cls in known_classes(base))
         raise ValueError(
             f"{name!r} is none of the known classes, {', '.join(known)}. One that is "
             "defined elsewhere goes by module:Class, or is known once its module has "

@@ -106,7 +106,7 @@ class PretrainConfig:
     """The number of this process, from 0."""
 
     init_from: str | None = None
-    """A preset directory whose weights (and tokenizer) to start from."""
+    """A preset, directory or name, whose weights (and tokenizer) to start from."""
     smoke: bool = False
     """Shrink everything and use the built-in corpus, to see that it runs."""
 

@@ -14,6 +14,7 @@ from keras_corrupt.devices.accelerators import accelerators
 from keras_corrupt.models import preset_directory
 from keras_corrupt.models.baselines import unigram_baseline
 from keras_corrupt.models.pretrainer import merge
+from keras_corrupt.models.trained_presets import directory_of
 from keras_corrupt.training import loop, report
 from keras_corrupt.training.callbacks import read_metrics, validate, without_prefix
 from keras_corrupt.training.checkpoint import Checkpoints
@@ -178,10 +179,11 @@ def prepare(config, output):
         "language_neutral": config.language_neutral,
     }
     if config.init_from:
-        start, tokenizer = preset_directory.read(config.init_from, cls)
+        directory = directory_of(config.init_from)
+        start, tokenizer = preset_directory.read(directory, cls)
         if tokenizer is not None:
             kind, flags = tokenizer.kind, tokenizer.flags
-            vocabulary = Path(config.init_from) / "tokenizer.json"
+            vocabulary = Path(directory) / "tokenizer.json"
         main = next(iter(cls.network_arguments))
         positions = merge(start, config.objective)[main]["max_length"]
         if config.sequence_length > positions:

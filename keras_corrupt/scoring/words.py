@@ -1,0 +1,69 @@
+"""Scores of words, from those of their pieces."""
+
+import itertools
+from typing import NamedTuple
+
+import numpy as np
+
+
+class WordScore(NamedTuple):
+    """A word of a text, and how likely it was replaced.
+
+    Attributes:
+        text: The word as it is written in the text.
+        start: Where it starts in the text, in characters.
+        end: Where it ends.
+        probability: The highest of its pieces' probabilities to have been replaced.
+    """
+
+    text: str
+    start: int
+    end: int
+    probability: float
+
+
+def word_scores(model, texts, batch_size=32):
+    """Gives each word of each text the probability that it was replaced.
+
+    Args:
+        model: A model with `score` and a tokenizer, such as `Electra`.
+        texts: An iterable of strings.
+        batch_size: Texts that are read and scored at once.
+
+    Yields:
+        For each text a list of `WordScore`. A mark of punctuation is a word.
+
+    Raises:
+        ValueError: A text is too long for the model.
+    """
+    texts, first = iter(texts), 1
+    while batch := list(itertools.islice(texts, batch_size)):
+        encoded = list(model.tokenizer.encode_with_offsets(batch))
+        for number, (ids, _) in enumerate(encoded, first):
+            if len(ids) + 2 > model.max_length:
+                raise ValueError(
+                    f"Text {number} has {len(ids)} tokens, more than the "
+                    f"{model.max_length - 2} that the model reads at once. Split it."
+                )
+        scores = model.score(batch)
+        for text, (ids, offsets), score in zip(batch, encoded, scores, strict=True):
+            pieces = score.probabilities[1:-1]  # those of [CLS] and [SEP] left out
+            begins = model.tokenizer.word_starts[ids]
+            yield [
+                WordScore(text[start:end], start, end, float(probability))
+                for start, end, probability in _joined(offsets, pieces, begins)
+            ]
+        first += len(batch)
+
+
+def _joined(offsets, probabilities, begins):
+    """Yields start, end and highest probability of each word's pieces."""
+    if not len(offsets):
+        return
+    firsts = np.flatnonzero(np.append(True, begins[1:]))
+    yield from zip(
+        offsets[firsts, 0].tolist(),
+        np.maximum.reduceat(offsets[:, 1], firsts).tolist(),
+        np.maximum.reduceat(probabilities, firsts),
+        strict=True,
+    )
