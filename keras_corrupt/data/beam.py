@@ -35,6 +35,7 @@ from keras_corrupt.data.plan import (
     finish_directory,
     new_directory,
 )
+from keras_corrupt.devices.log_level import hide_start_up_lines
 from keras_corrupt.tokenizers import KINDS, load
 
 try:
@@ -229,6 +230,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     Args:
         arguments: Flags; by default those of the process.
     """
+    hide_start_up_lines()
     defaults = Plan(corpus=())
     parser = argparse.ArgumentParser(
         prog="python -m keras_corrupt.data.beam",

@@ -11,6 +11,8 @@ from keras_corrupt import models
 from keras_corrupt.downstream import TextClassifier
 from keras_corrupt.downstream.finetuner import fingerprint
 from keras_corrupt.models import Electra
+from keras_corrupt.training import PretrainConfig, runner
+from tests.data.conftest import corpus, prepared, settings  # noqa: F401
 
 SETUP = Path(__file__).parents[2] / "setup.py"
 
@@ -40,6 +42,19 @@ def test_the_name_is_known_to_all_that_load(model):
     classifier = TextClassifier.from_preset("made_up", labels=["a", "b"])
     assert classifier.pretrained_by == "Electra"
     assert fingerprint("made_up") == fingerprint(Electra.trained_presets["made_up"])
+
+
+def test_a_run_starts_from_it_with_its_vocabulary(model, prepared, tmp_path):
+    config = PretrainConfig(
+        model="Electra",
+        preset="tiny",
+        output=str(tmp_path),
+        init_from="made_up",
+        data=str(prepared.directory),
+        sequence_length=16,
+    )
+    with pytest.raises(ValueError, match="--init_from made_up.*made_up/tokenizer.json"):
+        runner.prepare(config, tmp_path)
 
 
 def test_an_unknown_name_lists_the_trained():
