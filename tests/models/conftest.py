@@ -1,6 +1,7 @@
 from keras import ops
 
 from tests.conftest import gradients_of
+from tests.data.conftest import corpus, prepared, settings  # noqa: F401
 
 
 def gradients(model, inputs, terms):

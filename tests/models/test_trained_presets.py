@@ -12,7 +12,6 @@ from keras_corrupt.downstream import TextClassifier
 from keras_corrupt.downstream.finetuner import fingerprint
 from keras_corrupt.models import Electra
 from keras_corrupt.training import PretrainConfig, runner
-from tests.data.conftest import corpus, prepared, settings  # noqa: F401
 
 SETUP = Path(__file__).parents[2] / "setup.py"
 
