@@ -15,7 +15,13 @@ TEXTS = ["The cat  sat on the mat .", "Dogs ran slowly"]
 @pytest.fixture
 def preset(tmp_path, sizes, tokenizer, monkeypatch):
     sizes["discriminator"] |= {"vocabulary_size": 60, "initializer_range": 0.5}
-    Electra(**sizes, tokenizer=tokenizer).save_to_preset(tmp_path / "made_up")
+    model = Electra(**sizes, tokenizer=tokenizer)
+    # Half of the tokens are above the lowest limit, log(0.25 / 0.75) as a logit.
+    probabilities = np.concatenate([p for _, p in model.score(TEXTS)])
+    middle = np.median(np.log(probabilities / (1 - probabilities)))
+    bias = model.discriminator.head.classifier.bias
+    bias.assign(bias + np.log(0.25 / 0.75) - middle)
+    model.save_to_preset(tmp_path / "made_up")
     monkeypatch.setattr(Electra, "trained_presets", {"made_up": tmp_path / "made_up"})
     return "made_up"
 
