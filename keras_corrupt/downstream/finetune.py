@@ -62,7 +62,7 @@ def main(config, make_tasks, description):
     hide_start_up_lines()
     config = tyro.cli(type(config), default=config, description=description)
 
-    # Here, for help is to be had without.
+    # Not above: help needs no Keras.
     from keras_corrupt.models import Pretrainer
     from keras_corrupt.models.registry import import_class
 

@@ -162,12 +162,11 @@ class DownstreamModel(FusedTraining, keras.Model):
 
         Args:
             preset: A directory that `save_to_preset` wrote, or the name of a trained
-                preset. Of a pretraining model
-                its encoder is taken, and the head is new. Of a model of this class
-                everything is; but where `arguments` change what the head tells
-                (other labels), and of another class, again the encoder alone, which
-                is how a task starts from one trained before. Or the name of a size
-                (`"small"`), for an encoder with new weights.
+                preset. Of a pretraining model its encoder is taken, and the head is
+                new. Of a model of this class everything is; but where `arguments`
+                change what the head tells (other labels), and of another class, again
+                the encoder alone, which is how a task starts from one trained before.
+                Or the name of a size (`"small"`), for an encoder with new weights.
             load_weights: Whether to load weights, and not only sizes and tokenizer.
             tokenizer: A tokenizer, where the preset has none.
             arguments: Those of the class, except `encoder`.
@@ -241,10 +240,10 @@ def load_preset(directory):
     Raises:
         ValueError: It is not such a directory, or of a class that is not known.
     """
-    directory = directory_of(directory)
-    # A class is known by its name once it has been imported; these all are by now.
+    # Each class is known by its name once it has been imported, as all are by this.
     from keras_corrupt.downstream import finetuner  # noqa: F401
 
+    directory = directory_of(directory)
     cls = find_class(preset_directory.class_name(directory), keras.Model)
     if not issubclass(cls, DownstreamModel):
         return models.load_preset(directory)

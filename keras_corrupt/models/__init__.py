@@ -11,13 +11,13 @@ from keras_corrupt.models.trained_presets import directory_of
 __all__ = ["Electra", "MaskedLM", "Pretrainer", "Teams", "load_preset"]
 
 
-def load_preset(preset):
+def load_preset(directory):
     """Loads a saved preset, whichever model it is of.
 
     Args:
-        preset: The directory that `save_to_preset` wrote, or the name of a trained
-            preset. A model that is not of this package is known once the module that
-            defines it has been imported.
+        directory: What `save_to_preset` wrote, or the name of a trained preset. A model
+            that is not of this package is known once the module that defines it has
+            been imported.
 
     Returns:
         The model.
@@ -25,7 +25,7 @@ def load_preset(preset):
     Raises:
         ValueError: It is not such a directory, or of an unknown model.
     """
-    directory = directory_of(preset)
+    directory = directory_of(directory)
     name = preset_directory.class_name(directory)
     try:
         cls = find_class(name, Pretrainer)

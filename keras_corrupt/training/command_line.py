@@ -35,7 +35,7 @@ def main(recipe, description, **variants):
     except ValueError as error:
         sys.exit(f"Error: {error}")
 
-    # Here, for help is to be had without.
+    # Not above: help needs no Keras.
     from keras_corrupt.devices.distribution import LostProcessError
     from keras_corrupt.training import runner
     from keras_corrupt.training.callbacks import NonFiniteLossError
