@@ -15,7 +15,7 @@ from keras_corrupt.corruption.sampling import (
     sample_negatives,
     sample_tokens,
 )
-from keras_corrupt.corruption.units import choose_spans, choose_words
+from keras_corrupt.corruption.words_and_spans import choose_spans, choose_words
 
 __all__ = [
     "Masking",

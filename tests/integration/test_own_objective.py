@@ -117,7 +117,7 @@ def test_it_learns(config):
     model = models.registry.find_class("own>MovedWords", models.Pretrainer)(
         ENCODER, mask_rate=0.2, mask_id=4, unmaskable_ids=(0, 2, 3)
     )
-    start = rng.integers(5, 90, (512, 1))
+    start = rng.integers(5, 9, (512, 1))
     ids = np.concatenate([start * 0 + 2, start + np.arange(14), start * 0 + 3], axis=1)
     inputs = {"token_ids": ids.astype("int32")}
     inputs |= {"segment_ids": 0 * inputs["token_ids"]}
@@ -125,9 +125,9 @@ def test_it_learns(config):
     model.compile(
         keras.optimizers.Adam(5e-3), jit_compile=keras.backend.backend() == "jax"
     )
-    model.fit(inputs, batch_size=32, epochs=30, verbose=0)
-    # Chance is 0.5.
-    assert model.evaluate(inputs, verbose=0, return_dict=True)["moved_auc"] > 0.7
+    model.fit(inputs, batch_size=32, epochs=15, verbose=0)
+    # Chance is 0.5. Eight seeds, four on each backend, gave 0.995 to 1.
+    assert model.evaluate(inputs, verbose=0, return_dict=True)["moved_auc"] > 0.8
 
 
 @pytest.mark.tensorflow_only  # Once is enough.

@@ -89,7 +89,8 @@ def _choose(inputs, mask_rate, maskable, starts, seed):
     # The small constant undoes float32's rounding up of, say, 0.15 * 100.
     room = ops.cast(ops.ceil(mask_rate * real - 1e-4), "int32")[:, None]
 
-    # The unit of each token, counted from 0; those before the first start have none.
+    # The unit of each token, counted from 0. Tokens before the first start ([CLS]) are
+    # not maskable, so it does not matter that they count as of unit 0.
     unit = ops.cumsum(ops.cast(starts, "int32"), axis=1) - 1
     unit = ops.maximum(unit, 0)
     rows = ops.arange(batch, dtype="int32")[:, None] * length
