@@ -4,6 +4,7 @@ Only what a unigram model needs is read: the pieces, and how text is normalised.
 field numbers are those of `sentencepiece_model.proto`.
 """
 
+import itertools
 import struct
 from collections.abc import Iterable, Iterator
 
@@ -11,6 +12,7 @@ import tokenizers
 from tokenizers import normalizers
 
 from keras_corrupt.tokenizers.roles import ROLES
+from keras_corrupt.tokenizers.vocabulary import MAX_TOKENS
 
 # ModelProto, and what its fields hold.
 _PIECES, _TRAINER, _NORMALIZER = 1, 2, 3
@@ -42,7 +44,7 @@ def engine_of_model(content: bytes) -> tokenizers.Tokenizer:
         ValueError: If it is no such file, or one whose ids cannot be had exactly.
     """
     try:
-        message = list(_fields(content))
+        message = list(itertools.islice(_fields(content), MAX_TOKENS))
         pieces = [_piece(value) for field, value in message if field == _PIECES]
         trainer, normalizer = (
             dict(
@@ -52,6 +54,8 @@ def engine_of_model(content: bytes) -> tokenizers.Tokenizer:
         )
     except (IndexError, KeyError, struct.error, TypeError, ValueError) as error:
         raise ValueError(f"not a SentencePiece model ({error!r}).") from error
+    if len(message) == MAX_TOKENS:
+        raise ValueError(f"a SentencePiece model of {MAX_TOKENS:,} pieces or more.")
     if not pieces:
         raise ValueError("not a SentencePiece model: it has no pieces.")
     model_type = _MODEL_TYPES.get(trainer.get(_MODEL_TYPE, 1))
