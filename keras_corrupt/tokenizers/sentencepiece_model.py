@@ -45,6 +45,8 @@ def engine_of_model(content: bytes) -> tokenizers.Tokenizer:
     """
     try:
         message = list(itertools.islice(_fields(content), MAX_TOKENS))
+        if len(message) == MAX_TOKENS:
+            raise ValueError(f"{MAX_TOKENS:,} pieces or more")
         pieces = [_piece(value) for field, value in message if field == _PIECES]
         trainer, normalizer = (
             dict(
@@ -54,8 +56,6 @@ def engine_of_model(content: bytes) -> tokenizers.Tokenizer:
         )
     except (IndexError, KeyError, struct.error, TypeError, ValueError) as error:
         raise ValueError(f"not a SentencePiece model ({error!r}).") from error
-    if len(message) == MAX_TOKENS:
-        raise ValueError(f"a SentencePiece model of {MAX_TOKENS:,} pieces or more.")
     if not pieces:
         raise ValueError("not a SentencePiece model: it has no pieces.")
     model_type = _MODEL_TYPES.get(trainer.get(_MODEL_TYPE, 1))

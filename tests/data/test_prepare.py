@@ -292,3 +292,38 @@ def test_command_line(prepared, capsys, monkeypatch):
     monkeypatch.setattr(sys, "argv", ["x", "show", "nowhere"])
     with pytest.raises(SystemExit, match="nowhere: holds no dataset.json"):
         main()
+
+
+@pytest.mark.tensorflow_only
+@pytest.mark.parametrize(
+    ("output", "message"),
+    [
+        (".", "is the current directory"),
+        ("file/under", "file/under'.*Not a directory"),
+        ("x" * 300, "File name too long"),
+        ("x" * 250, "File name too long"),
+        ("file", "exists and is no prepared data set"),
+    ],
+)
+def test_outputs_that_cannot_be(
+    output, message, corpus, settings, tmp_path, monkeypatch
+):
+    monkeypatch.chdir(tmp_path)
+    if output != ".":
+        (tmp_path / "file").write_text("precious")
+    before = list(tmp_path.iterdir())
+    with pytest.raises(DatasetError, match=rf"output='.*{message}") as error:
+        prepare_dataset(corpus, output, **settings)
+    assert "\n" not in str(error.value)
+    assert list(tmp_path.iterdir()) == before
+
+
+@pytest.mark.tensorflow_only
+@pytest.mark.parametrize("size", [99_999_999_999, 0, -1])
+@pytest.mark.parametrize("kind", KINDS)
+def test_sizes_that_no_vocabulary_has(size, kind, fails, corpus, tmp_path):
+    options = {"tokenizer": kind, "vocabulary_size": size}
+    match = rf"vocabulary_size={size}: pass a number up to"
+    fails(tmp_path / "out", corpus, match, ValueError, **options)
+    with pytest.raises(ValueError, match=match):
+        KINDS[kind].train(["text"], size)
