@@ -12,9 +12,10 @@ _MODULES = {
     "DatasetInfo": "info",
     "Example": "examples",
     "build_examples": "examples",
-    "check_records": "records",
+    "check_records": "record_files",
     "load_dataset_info": "info",
     "make_dataset": "pipeline",
+    "name_damage": "pipeline",
     "open_corpus": "corpus",
     "prepare_dataset": "prepare",
 }

@@ -5,6 +5,7 @@ from typing import Annotated, Literal
 
 import tyro
 
+from keras_corrupt.data import segmentation
 from keras_corrupt.data.corpus import CorpusError
 from keras_corrupt.data.info import DatasetError, DatasetInfo, load_dataset_info
 from keras_corrupt.data.prepare import prepare_dataset
@@ -27,6 +28,7 @@ def prepare(
     seed: int = 0,
     workers: int | None = None,
     on_bad_bytes: Literal["error", "skip"] = "error",
+    documents: Literal["blank_lines", "lines"] = "blank_lines",
     progress: bool = True,
 ) -> None:
     """Builds a directory of training examples from a corpus.
@@ -40,15 +42,19 @@ def prepare(
         tokenizer: Kind of the vocabulary.
         vocabulary_size: Tokens of the vocabulary to train.
         lowercase: Lower-case text.
-        strip_accents: Remove accents.
+        strip_accents: Remove accents, those of umlauts too (ä becomes a), also with
+            --language-neutral; --no-strip-accents keeps them.
         language_neutral: Treat every script alike (NFKC, no CJK rule; WordPiece only).
+            A model on such data cannot be exported together with its tokenizer.
         max_length: Tokens of the longest example.
-        validation_fraction: Share of the documents to hold out.
+        validation_fraction: Share of the documents to hold out; each split needs one.
         shard_bytes: Size of a training shard.
         seed: Seed of all random choices.
         workers: Processes; by default one for each available CPU.
         on_bad_bytes: What to do about lines that are not UTF-8.
-        progress: Print a line of progress.
+        documents: What the documents of a .txt file are: separated by blank lines, or
+            lines, each of them one.
+        progress: Print a line of progress, and how held-out text is cut into tokens.
     """
     info = prepare_dataset(
         corpus,
@@ -65,6 +71,7 @@ def prepare(
         seed=seed,
         workers=workers,
         on_bad_bytes=on_bad_bytes,
+        documents=documents,
         progress=progress,
     )
     print(_summary(info))
@@ -90,21 +97,28 @@ def show(
     """
     import tensorflow as tf
 
+    from keras_corrupt.data.pipeline import name_damage
     from keras_corrupt.data.records import EXAMPLES, RecordFormat, parse
     from keras_corrupt.data.show import masked_examples
     from keras_corrupt.models import Pretrainer, load_preset
     from keras_corrupt.models.registry import import_class
 
     info = load_dataset_info(directory)
-    info.check_shards()
+    info.check_files()
     tokenizer = load(directory)
     if system:
         import_class(system, Pretrainer)  # by which its preset finds it
     model = load_preset(preset) if preset else None
     print(_summary(info))
     paths = [str(info.directory / shard.file) for shard in info.split(split).shards]
-    records = list(tf.data.TFRecordDataset(paths).take(examples))
-    inputs = parse(tf.stack(records), RecordFormat(EXAMPLES), info.max_length)
+    with name_damage(directory):
+        records = list(tf.data.TFRecordDataset(paths).take(examples))
+        inputs = parse(
+            tf.stack(records),
+            RecordFormat(EXAMPLES),
+            info.max_length,
+            info.vocabulary_size,
+        )
     inputs = {name: tensor.numpy() for name, tensor in inputs.items()}
     if model is None:
         kind, corrupted = "masked", masked_examples(tokenizer, inputs)
@@ -132,9 +146,11 @@ def _summary(info: DatasetInfo) -> str:
         split = info.split(name)
         lines.append(
             f"  {name}: {split.documents:,} documents, {split.examples:,} examples, "
-            f"{split.tokens:,} tokens, {split.text_bytes / 1e6:,.1f} MB of text, "
+            f"{split.tokens:,} tokens, {split.text_bytes / 1e6:,.2f} MB of text, "
             f"{len(split.shards)} file(s)"
         )
+    if info.segmentation:
+        lines.append(f"  {segmentation.summary(info.segmentation)}")
     if info.skipped_lines:
         lines.append(f"  {info.skipped_lines:,} lines skipped that were not UTF-8")
     return "\n".join(lines)

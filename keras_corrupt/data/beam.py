@@ -26,7 +26,7 @@ from keras_corrupt.data.chunks import (
     encode_chunk,
     read_chunks,
 )
-from keras_corrupt.data.corpus import Source
+from keras_corrupt.data.corpus import DOCUMENTS, Source
 from keras_corrupt.data.info import DatasetInfo, Shard, load_dataset_info
 from keras_corrupt.data.plan import (
     Plan,
@@ -35,6 +35,7 @@ from keras_corrupt.data.plan import (
     finish_directory,
     new_directory,
 )
+from keras_corrupt.data.segmentation import describe_segmentation, summary, warning
 from keras_corrupt.devices.log_level import hide_start_up_lines
 from keras_corrupt.tokenizers import KINDS, load
 
@@ -80,10 +81,16 @@ def prepare_dataset_with_beam(
         return prepared
     options = beam.options.pipeline_options.PipelineOptions(list(beam_options))
     with new_directory(output) as partial:
+        held_out = plan.held_out_lines(sources)
         tokenizer = tokenizer or plan.train_tokenizer(sources)
         tokenizer.save(partial)
+        described = {
+            "settings": settings,
+            "corpus": corpus,
+            "segmentation": describe_segmentation(tokenizer, held_out),
+        }
         with beam.Pipeline(options=options) as pipeline:
-            _build(pipeline, plan, sources, partial, num_shards, settings, corpus)
+            _build(pipeline, plan, sources, partial, num_shards, described)
     return load_dataset_info(output)
 
 
@@ -93,8 +100,7 @@ def _build(
     sources: Sequence[Source],
     directory: Path,
     num_shards: int,
-    settings: dict,
-    corpus: list[dict],
+    described: dict,
 ) -> None:
     read = (
         pipeline
@@ -123,8 +129,7 @@ def _build(
         | "finish"
         >> beam.Map(
             _finish,
-            settings,
-            corpus,
+            described,
             totals=beam.pvalue.AsSingleton(totals),
             skipped_lines=beam.pvalue.AsSingleton(skipped),
             shards=beam.pvalue.AsList(shards),
@@ -203,8 +208,7 @@ def _write_shard(keyed_chunks, directory: Path) -> tuple[str, Shard]:
 
 def _finish(
     directory: Path,
-    settings: dict,
-    corpus: list[dict],
+    described: dict,
     *,
     totals: Totals,
     skipped_lines: int,
@@ -215,8 +219,7 @@ def _finish(
         by_split[split].append(shard)
     finish_directory(
         directory,
-        settings=settings,
-        corpus=corpus,
+        **described,
         tokenizer=load(directory),
         totals=totals,
         shards=by_split,
@@ -274,6 +277,12 @@ def main(arguments: Sequence[str] | None = None) -> None:
         default="error",
         help="lines that are not UTF-8",
     )
+    parser.add_argument(
+        "--documents",
+        choices=DOCUMENTS,
+        default=defaults.documents,
+        help="documents of a .txt file: separated by blank lines, or lines",
+    )
     known, beam_options = parser.parse_known_args(arguments)
     settings = vars(known)
     output, num_shards = settings.pop("output"), settings.pop("num_shards")
@@ -282,6 +291,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
         Plan(**settings), output, num_shards=num_shards, beam_options=beam_options
     )
     print(f"{output}: {info.train.examples:,} training examples")
+    print(summary(info.segmentation))
+    if bad := warning(info.segmentation):
+        print(bad)
 
 
 def _reject_unknown(parser: argparse.ArgumentParser, beam_options: list[str]) -> None:

@@ -5,7 +5,6 @@
 """
 
 import dataclasses
-import hashlib
 import random
 from collections import Counter
 from collections.abc import Iterator
@@ -15,6 +14,7 @@ import numpy as np
 from keras_corrupt.data.corpus import Source
 from keras_corrupt.data.examples import build_examples
 from keras_corrupt.data.records import serialize
+from keras_corrupt.data.splits import is_held_out
 from keras_corrupt.tokenizers import Tokenizer
 
 CHUNK_BYTES = 1_000_000
@@ -201,20 +201,3 @@ def encode_chunk(
                 train_ids += sentence
     ids, counts = np.unique(np.array(train_ids, "int64"), return_counts=True)
     return EncodedChunk(train, validation, ids, counts)
-
-
-def is_held_out(source: int, document: int, *, fraction: float, seed: int) -> bool:
-    """Tells whether a document belongs to the validation split.
-
-    Args:
-        source: The source's number within the corpus.
-        document: The document's number within the source.
-        fraction: Share of the documents to hold out.
-        seed: Seed of the choice.
-
-    Returns:
-        The same answer for the same arguments, on every machine.
-    """
-    key = f"{seed} {source} {document}".encode()
-    draw = int.from_bytes(hashlib.blake2b(key, digest_size=8).digest(), "big")
-    return draw < fraction * 2**64

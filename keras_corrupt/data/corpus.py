@@ -10,6 +10,7 @@ import dataclasses
 import glob
 import json
 import os
+import stat
 import sys
 from collections.abc import Iterator, Sequence
 
@@ -20,6 +21,8 @@ _TEXT = (".txt", ".txt.gz", ".txt.xz", ".txt.zst")
 _JSON_LINES = (".jsonl", ".jsonl.gz", ".jsonl.xz", ".jsonl.zst")
 EXTENSIONS = _TEXT + _JSON_LINES
 """File name endings that `open_corpus` reads."""
+DOCUMENTS = ("blank_lines", "lines")
+"""What the documents of a `.txt` file can be."""
 
 # A text line beyond this is read as several lines, so that a file without a single
 # line break (some dumps are) cannot fill the memory.
@@ -107,19 +110,29 @@ class FileSource(Source):
             ) from error
 
 
+@dataclasses.dataclass
 class TextSource(FileSource):
-    """A text file whose documents are separated by blank lines."""
+    """A text file.
+
+    Attributes:
+        documents: `"blank_lines"` if they separate documents, or `"lines"` if each
+            line is a document.
+    """
+
+    documents: str = "blank_lines"
 
     def lines(self) -> Iterator[tuple[int, str]]:
         """Streams `(document, line)`."""
-        document, inside = 0, False
-        for _, line in self._decoded_lines(_MAX_LINE_BYTES):
-            line = line.strip()
+        document, inside, last = 0, False, 0
+        for number, line in self._decoded_lines(_MAX_LINE_BYTES):
+            # A line may come in pieces, of one number.
+            begins = self.documents == "lines" and number != last
+            line, last = line.strip(), number
+            if inside and (begins or not line):
+                document, inside = document + 1, False
             if line:
                 inside = True
                 yield document, line
-            elif inside:
-                document, inside = document + 1, False
 
 
 class JsonLinesSource(FileSource):
@@ -221,22 +234,27 @@ class PythonDocsSource(Source):
 
 
 def open_corpus(
-    corpus: str | Sequence[str], on_bad_bytes: str = "error"
+    corpus: str | Sequence[str],
+    on_bad_bytes: str = "error",
+    documents: str = "blank_lines",
 ) -> list[Source]:
     """Finds the sources of a corpus; reads none of them yet.
 
     Args:
-        corpus: One or several of: a file (`.txt`, documents separated by blank
-            lines, or `.jsonl`, documents in the field "text"; each also `.gz`,
-            `.xz`, `.zst`), a glob, a directory (every such file in it, at any
-            depth), `tfds:NAME` or `tfds:NAME:SPLIT`, or `python-docs`.
+        corpus: One or several of: a file (`.txt`, or `.jsonl`, documents in the field
+            "text"; each also `.gz`, `.xz`, `.zst`), a glob, a directory (every such
+            file in it, at any depth), `tfds:NAME` or `tfds:NAME:SPLIT`, or
+            `python-docs`.
         on_bad_bytes: `"error"`, or `"skip"` to leave out lines that are not UTF-8.
+        documents: What the documents of a `.txt` file are: separated by
+            `"blank_lines"`, or `"lines"`, each of them one.
 
     Returns:
         The sources, in the order given and sorted within a glob or a directory.
 
     Raises:
-        CorpusError: If nothing matches, or a file's extension is unknown.
+        CorpusError: If nothing matches, a file's extension is unknown, or a file is
+            named twice, cannot be found or is none (a pipe, a device).
 
     Example:
     >>> [source.name for source in open_corpus("python-docs")]
@@ -244,6 +262,10 @@ def open_corpus(
     """
     if on_bad_bytes not in ("error", "skip"):
         raise ValueError(f"on_bad_bytes={on_bad_bytes!r}: pass 'error' or 'skip'.")
+    if documents not in DOCUMENTS:
+        raise ValueError(
+            f"documents={documents!r}: pass one of {', '.join(DOCUMENTS)}."
+        )
     specifications = [corpus] if isinstance(corpus, str | os.PathLike) else corpus
     sources: list[Source] = []
     for specification in map(os.fspath, specifications):
@@ -253,14 +275,23 @@ def open_corpus(
             sources.append(TfdsSource(specification, on_bad_bytes))
         else:
             for path in _matching_files(specification):
-                reader = TextSource if path.endswith(_TEXT) else JsonLinesSource
-                sources.append(reader(path, on_bad_bytes))
+                if path.endswith(_TEXT):
+                    source = TextSource(path, on_bad_bytes, documents=documents)
+                else:
+                    source = JsonLinesSource(path, on_bad_bytes)
+                sources.append(source)
     if not sources:
         raise CorpusError("corpus is empty: name at least one file, glob or data set.")
-    names = [source.name for source in sources]
-    repeated = sorted({name for name in names if names.count(name) > 1})
-    if repeated:
-        raise CorpusError(f"corpus names a source twice: {', '.join(repeated)}.")
+    found: dict[str, str] = {}
+    for source in sources:
+        # However its path is written, and through links.
+        real = os.path.realpath(source.name)
+        if real in found:
+            raise CorpusError(
+                f"corpus names a source twice: {found[real]} and {source.name}. Take "
+                "one of them out."
+            )
+        found[real] = source.name
     return sources
 
 
@@ -277,11 +308,12 @@ def _matching_files(specification: str) -> list[str]:
                 f"corpus={specification!r}: the directory holds no file ending in "
                 f"{', '.join(EXTENSIONS)}."
             )
-        return paths
-    if os.path.exists(specification):
+        return list(map(_checked_file, paths))
+    if os.path.lexists(specification):
         paths = [specification]
     else:
-        paths = sorted(filter(os.path.isfile, glob.glob(specification, recursive=True)))
+        paths = sorted(glob.glob(specification, recursive=True))
+        paths = [path for path in paths if not os.path.isdir(path)]
     if not paths:
         raise CorpusError(
             f"corpus={specification!r}: no such file, directory or match. Known "
@@ -292,4 +324,20 @@ def _matching_files(specification: str) -> list[str]:
             raise CorpusError(
                 f"{path}: unknown extension. Readable are {', '.join(EXTENSIONS)}."
             )
-    return paths
+    return list(map(_checked_file, paths))
+
+
+def _checked_file(path: str) -> str:
+    try:
+        status = os.stat(path)
+    except OSError as error:
+        raise CorpusError(
+            f"{path}: cannot be read ({error.strerror}; a link to nothing?). Restore "
+            "the file or take it out of the corpus."
+        ) from error
+    if not stat.S_ISREG(status.st_mode):
+        raise CorpusError(
+            f"{path}: no file but a pipe, a socket or a device. Copy the text to a "
+            "file, or take it out of the corpus."
+        )
+    return path

@@ -1,6 +1,7 @@
 """ELECTRA's example builder: a document's sentences to training examples."""
 
 import random
+from array import array
 from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
@@ -72,6 +73,9 @@ def build_examples(
     for sentence in sentences:
         if not sentence:
             continue
+        if len(sentence) > max_length:
+            # What is left of it behind each example is then a view, not a copy.
+            sentence = memoryview(array("q", sentence))
         gathered.append(sentence)
         length += len(sentence)
         while length >= target:

@@ -1,11 +1,14 @@
 """What a prepared directory says about itself: `dataset.json`."""
 
 import dataclasses
+import hashlib
 import json
 import os
 from pathlib import Path
 
 import numpy as np
+
+from keras_corrupt import tokenizers
 
 INFO_FILE = "dataset.json"
 UNIGRAMS_FILE = "unigrams.npy"
@@ -25,11 +28,14 @@ class Shard:
         file: Its name within the directory.
         examples: Records in it.
         bytes: Its size.
+        sha256: SHA-256 over its records' lengths and bytes, or None if it was written
+            before this was recorded.
     """
 
     file: str
     examples: int
     bytes: int
+    sha256: str | None = None
 
 
 @dataclasses.dataclass(frozen=True)
@@ -65,6 +71,8 @@ class DatasetInfo:
         skipped_lines: Lines left out because they were not UTF-8.
         train: The training split.
         validation: The held-out documents.
+        segmentation: How the tokenizer cuts held-out text, by `describe_segmentation`,
+            or None if this was not recorded.
     """
 
     directory: Path
@@ -76,6 +84,26 @@ class DatasetInfo:
     skipped_lines: int
     train: Split
     validation: Split
+    segmentation: dict | None = None
+
+    @property
+    def fingerprint(self) -> str:
+        """SHA-256 over what decides the batches: equal means equal examples.
+
+        It covers the content of all shards in their order, the tokenizer's fingerprint
+        and `max_length`. Where the shards' content was not recorded, what else
+        `dataset.json` says of corpus, settings and shards stands for it.
+        """
+        content = dataclasses.asdict(self)
+        shards = {
+            name: [shard["sha256"] for shard in content[name]["shards"]]
+            for name in ("train", "validation")
+        }
+        if None in sum(shards.values(), []):
+            names = ("settings", "corpus", "train", "validation")
+            shards = {name: content[name] for name in names}
+        says = [self.tokenizer_fingerprint, self.max_length, shards]
+        return hashlib.sha256(json.dumps(says, sort_keys=True).encode()).hexdigest()
 
     def split(self, name: str) -> Split:
         """Returns a split by name.
@@ -101,12 +129,25 @@ class DatasetInfo:
         """
         return np.load(self.directory / UNIGRAMS_FILE, allow_pickle=False)
 
-    def check_shards(self) -> None:
-        """Checks that every shard is there in the size it was written.
+    def check_files(self) -> None:
+        """Checks that the tokenizer and the shards are those that were written.
+
+        Of the shards the sizes are looked at; their records are checked as they are
+        read.
 
         Raises:
-            DatasetError: If one is missing, cut short or changed.
+            DatasetError: If a file is missing, cut short or changed.
         """
+        try:
+            found = tokenizers.load(self.directory).fingerprint
+        except ValueError as error:
+            raise DatasetError(str(error)) from error
+        if found != self.tokenizer_fingerprint:
+            raise DatasetError(
+                f"{self.directory}: the tokenizer there is not the one that "
+                f"{INFO_FILE} records, with which the examples were made. Copy the "
+                "directory again or prepare it again."
+            )
         for shard in (*self.train.shards, *self.validation.shards):
             path = self.directory / shard.file
             if not path.is_file():
@@ -143,7 +184,7 @@ def load_dataset_info(directory: str | os.PathLike) -> DatasetInfo:
         directory: The `output` of `prepare_dataset`.
 
     Returns:
-        The description. The shards are not looked at: see `check_shards`.
+        The description. The other files are not looked at: see `check_files`.
 
     Raises:
         DatasetError: If the directory is not a complete prepared data set.

@@ -1,22 +1,31 @@
 """Batches for training and evaluation, through tf.data."""
 
+import contextlib
 import os
+from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
 import tensorflow as tf
 
-from keras_corrupt.data.info import INFO_FILE, DatasetError, load_dataset_info
-from keras_corrupt.data.records import (
-    EXAMPLES,
-    RecordFormat,
-    check_records,
-    find_records,
-    parse,
+from keras_corrupt.data.info import (
+    INFO_FILE,
+    DatasetError,
+    DatasetInfo,
+    load_dataset_info,
 )
+from keras_corrupt.data.record_files import check_records, count_records, find_records
+from keras_corrupt.data.records import EXAMPLES, RecordFormat, parse
 
 #: Shards that training reads in turn.
 SHARDS_AT_ONCE = 16
+# What reading or parsing a damaged record raises.
+_DAMAGE = (
+    tf.errors.DataLossError,
+    tf.errors.InvalidArgumentError,
+    tf.errors.NotFoundError,
+    UnicodeDecodeError,  # by TensorFlow, of a message that quotes the record
+)
 
 
 class _Files(NamedTuple):
@@ -24,6 +33,7 @@ class _Files(NamedTuple):
     format: RecordFormat
     examples: int
     max_length: int
+    vocabulary_size: int
 
 
 def make_dataset(
@@ -77,6 +87,9 @@ def make_dataset(
         DatasetError: If the data is missing, incomplete, damaged, or does not fit
             `max_length` or `vocabulary_size`.
         ValueError: If an argument is out of range.
+
+    The records are checked as they are read. TensorFlow's error about a damaged one
+    names no file: read within `name_damage`, which does.
     """
     _check_arguments(split, batch_size, start_step, num_hosts, host, shuffle_buffer)
     files = _find_files(data, split, max_length, vocabulary_size)
@@ -92,18 +105,12 @@ def make_dataset(
     batches = records.batch(batch_size // num_hosts, drop_remainder=drop_remainder)
     batches = batches.shard(num_hosts, host)
 
-    def parse_batch(serialized):
-        batch = parse(serialized, files.format, files.max_length)
-        if files.format.name != EXAMPLES and vocabulary_size:
-            # Only the first records of such files were looked at.
-            with tf.control_dependencies(
-                [_assert_in_vocabulary(batch["token_ids"], vocabulary_size)]
-            ):
-                batch["token_ids"] = tf.identity(batch["token_ids"])
-        return batch
-
     batches = batches.map(
-        parse_batch, num_parallel_calls=tf.data.AUTOTUNE, deterministic=True
+        lambda serialized: parse(
+            serialized, files.format, files.max_length, files.vocabulary_size
+        ),
+        num_parallel_calls=tf.data.AUTOTUNE,
+        deterministic=True,
     )
     if split == "validation":
         # So that Keras, and a progress bar, know where the pass ends.
@@ -113,6 +120,47 @@ def make_dataset(
         count = len(range(host, count, num_hosts))
         batches = batches.apply(tf.data.experimental.assert_cardinality(count))
     return batches.prefetch(tf.data.AUTOTUNE)
+
+
+@contextlib.contextmanager
+def name_damage(
+    data: str | os.PathLike, vocabulary_size: int | None = None
+) -> Iterator[None]:
+    """Makes errors about damaged records, of `fit` too, name the file and the record.
+
+    The files are searched once there was such an error.
+
+    Args:
+        data: What `make_dataset` was given.
+        vocabulary_size: So too.
+
+    Raises:
+        DatasetError: In place of TensorFlow's error, if a record is damaged.
+
+    Example:
+    >>> with name_damage("data/news"):  # doctest: +SKIP
+    ...     model.fit(make_dataset("data/news", batch_size=128), steps_per_epoch=1000)
+    """
+    try:
+        yield
+    except _DAMAGE as error:
+        try:
+            if (Path(data) / INFO_FILE).exists():
+                info = load_dataset_info(data)
+                info.check_files()
+                for split in ("train", "validation"):
+                    check_records(
+                        _paths(info, split),
+                        max_length=info.max_length,
+                        vocabulary_size=info.vocabulary_size,
+                        every=True,
+                    )
+            else:
+                paths = find_records(data)
+                check_records(paths, vocabulary_size=vocabulary_size, every=True)
+        except DatasetError as damage:
+            raise damage from error
+        raise
 
 
 def _check_arguments(split, batch_size, start_step, num_hosts, host, shuffle_buffer):
@@ -149,12 +197,14 @@ def _find_files(data, split, max_length, vocabulary_size) -> _Files:
             f"{INFO_FILE} beside them. Pass the directory that prepare_dataset made."
         )
     length = max_length or checked.format.length
-    return _Files(checked.paths, checked.format, sum(checked.examples), length)
+    examples = sum(checked.examples)
+    limit = vocabulary_size or tf.int32.max
+    return _Files(checked.paths, checked.format, examples, length, limit)
 
 
 def _prepared_files(data, split, max_length, vocabulary_size) -> _Files:
     info = load_dataset_info(data)
-    info.check_shards()
+    info.check_files()
     if max_length and max_length < info.max_length:
         raise DatasetError(
             f"{data}: its examples have up to {info.max_length} tokens, more than "
@@ -166,10 +216,21 @@ def _prepared_files(data, split, max_length, vocabulary_size) -> _Files:
             f"{data}: its vocabulary has {info.vocabulary_size} tokens, more than the "
             f"model's vocabulary_size={vocabulary_size}. Give the model the data's."
         )
-    files = info.split(split)
-    paths = [str(info.directory / shard.file) for shard in files.shards]
+    paths, files = _paths(info, split), info.split(split)
+    for path, shard in zip(paths, files.shards, strict=True):
+        found = count_records(path)
+        if found != shard.examples:
+            raise DatasetError(
+                f"{path}: holds {found} records, but {INFO_FILE} says "
+                f"{shard.examples}. Copy the directory again or prepare it again."
+            )
     length = max_length or info.max_length
-    return _Files(paths, RecordFormat(EXAMPLES), files.examples, length)
+    record_format = RecordFormat(EXAMPLES)
+    return _Files(paths, record_format, files.examples, length, info.vocabulary_size)
+
+
+def _paths(info: DatasetInfo, split: str) -> list[str]:
+    return [str(info.directory / shard.file) for shard in info.split(split).shards]
 
 
 def _shuffled_epochs(
@@ -195,14 +256,3 @@ def _shuffled_epochs(
     epoch, offset = divmod(start, files.examples)
     epochs = tf.data.Dataset.range(epoch, tf.int64.max)
     return epochs.flat_map(epoch_records).skip(offset)
-
-
-def _assert_in_vocabulary(token_ids, vocabulary_size):
-    return tf.debugging.assert_less(
-        token_ids,
-        vocabulary_size,
-        message=(
-            f"a record holds a token id outside vocabulary_size={vocabulary_size}. "
-            "Use the vocabulary that the records were made with."
-        ),
-    )

@@ -7,6 +7,7 @@ import contextlib
 import dataclasses
 import errno
 import fcntl
+import hashlib
 import os
 import shutil
 from collections.abc import Iterator, Sequence
@@ -27,11 +28,14 @@ from keras_corrupt.data.info import (
     load_dataset_info,
     save_dataset_info,
 )
+from keras_corrupt.data.splits import held_out_lines
 from keras_corrupt.tokenizers import KINDS, Tokenizer, from_file
+from keras_corrupt.tokenizers.vocabulary import check_size
 
 _FLAGS = ("lowercase", "strip_accents", "language_neutral")
+_DISK_FULL = (errno.ENOSPC, errno.EDQUOT)
 # What was always so for directories that do not record it.
-_FORMER_SETTINGS = {"tokenizer": "wordpiece"}
+_FORMER_SETTINGS = {"tokenizer": "wordpiece", "documents": "blank_lines"}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -50,6 +54,7 @@ class Plan:
         validation_fraction: Share of documents held out.
         seed: Seed of all random choices.
         on_bad_bytes: `"error"` or `"skip"`.
+        documents: `"blank_lines"` or `"lines"`.
     """
 
     corpus: str | Sequence[str]
@@ -63,6 +68,7 @@ class Plan:
     validation_fraction: float = 0.005
     seed: int = 0
     on_bad_bytes: str = "error"
+    documents: str = "blank_lines"
 
     def __post_init__(self):
         if self.max_length < MIN_LENGTH:
@@ -78,6 +84,7 @@ class Plan:
             raise ValueError(
                 f"tokenizer={self.tokenizer!r}: pass one of {', '.join(KINDS)}."
             )
+        check_size(self.vocabulary_size)
         for name in _FLAGS:
             if name not in self._flags and getattr(self, name):
                 raise ValueError(
@@ -87,7 +94,7 @@ class Plan:
 
     def sources(self) -> list[Source]:
         """Opens the corpus."""
-        return open_corpus(self.corpus, self.on_bad_bytes)
+        return open_corpus(self.corpus, self.on_bad_bytes, self.documents)
 
     def given_tokenizer(self) -> Tokenizer | None:
         """Loads the vocabulary that the user gave, if one was given."""
@@ -100,6 +107,12 @@ class Plan:
                 f"{given.kind!r}, not {self.tokenizer!r}. Pass that."
             )
         return given
+
+    def held_out_lines(self, sources: Sequence[Source]) -> list[str]:
+        """Checks the splits; returns some held-out lines. See `splits`."""
+        return held_out_lines(
+            sources, fraction=self.validation_fraction, seed=self.seed
+        )
 
     def train_tokenizer(self, sources: Sequence[Source]) -> Tokenizer:
         """Trains a vocabulary on the corpus.
@@ -132,6 +145,7 @@ class Plan:
             "validation_fraction": self.validation_fraction,
             "seed": self.seed,
             "on_bad_bytes": self.on_bad_bytes,
+            "documents": self.documents,
         }
 
     @property
@@ -156,8 +170,11 @@ def find_prepared(
     Raises:
         DatasetError: If it holds something else.
     """
-    if not output.exists() or (output.is_dir() and not any(output.iterdir())):
-        return None
+    try:
+        if not output.exists() or (output.is_dir() and not any(output.iterdir())):
+            return None
+    except OSError as error:
+        raise _no_output(output, error) from error
     if not (output / INFO_FILE).exists():
         raise DatasetError(
             f"output={str(output)!r} exists and is no prepared data set. Choose "
@@ -186,7 +203,7 @@ def find_prepared(
             + "\nChoose another output directory, or delete this one to prepare it "
             "again."
         )
-    info.check_shards()
+    info.check_files()
     return info
 
 
@@ -204,12 +221,21 @@ def new_directory(output: Path) -> Iterator[Path]:
         The sibling to write to.
 
     Raises:
-        DatasetError: If another process is writing the same directory, or the disk is
-            full.
+        DatasetError: If another process is writing the same directory, or it cannot be
+            written.
     """
-    partial = output.absolute().with_name(f".{output.name}.partial")
-    partial.mkdir(parents=True, exist_ok=True)
-    lock = os.open(partial, os.O_RDONLY)
+    path = Path(os.path.abspath(output))
+    if path == Path.cwd():
+        raise DatasetError(
+            f"output={str(output)!r} is the current directory, which cannot be "
+            "replaced. Name a new one in it."
+        )
+    partial = path.with_name(f".{path.name}.partial")
+    try:
+        partial.mkdir(parents=True, exist_ok=True)
+        lock = os.open(partial, os.O_RDONLY)
+    except OSError as error:
+        raise _no_output(output, error) from error
     try:
         # The lock ends with the process, even a killed one.
         try:
@@ -226,17 +252,22 @@ def new_directory(output: Path) -> Iterator[Path]:
             os.replace(partial, output)
         except OSError as error:
             shutil.rmtree(partial, ignore_errors=True)
-            if error.errno not in (errno.ENOSPC, errno.EDQUOT):
+            if error.errno not in _DISK_FULL:
                 raise
-            raise DatasetError(
-                f"output={str(output)!r}: the disk is full ({error}). Free space or "
-                "choose another disk; nothing was left behind."
-            ) from error
+            raise _no_output(output, error) from error
         except BaseException:
             shutil.rmtree(partial, ignore_errors=True)
             raise
     finally:
         os.close(lock)
+
+
+def _no_output(output: Path, error: OSError) -> DatasetError:
+    if error.errno in _DISK_FULL:
+        problem = "the disk is full. Free space or choose another; nothing was left"
+    else:
+        problem = f"cannot be written: {error.strerror}. Choose another directory"
+    return DatasetError(f"output={str(output)!r}: {problem}.")
 
 
 class ShardWriter:
@@ -250,6 +281,7 @@ class ShardWriter:
         import tensorflow as tf
 
         self.path = path
+        self._digest = hashlib.sha256()
         self.bytes = self.examples = 0
         self._tf_error = tf.errors.OpError
         self._writer = tf.io.TFRecordWriter(str(path))
@@ -265,6 +297,7 @@ class ShardWriter:
         """
         with self._os_errors():
             self._writer.write(record)
+        self._digest.update(len(record).to_bytes(8, "little") + record)
         self.examples += 1
         # A record's frame: length and two checksums.
         self.bytes += len(record) + 16
@@ -282,7 +315,8 @@ class ShardWriter:
             self._writer.close()
         if self.path.stat().st_size != self.bytes:
             raise OSError(errno.ENOSPC, f"{self.path} was not written whole")
-        return Shard(self.path.name, self.examples, self.bytes)
+        digest = self._digest.hexdigest()
+        return Shard(self.path.name, self.examples, self.bytes, digest)
 
     @contextlib.contextmanager
     def _os_errors(self):
@@ -302,6 +336,7 @@ def finish_directory(
     totals: Totals,
     shards: dict[str, list[Shard]],
     skipped_lines: int,
+    segmentation: dict,
 ) -> None:
     """Writes the token counts and, last, `dataset.json`.
 
@@ -313,22 +348,16 @@ def finish_directory(
         totals: Counts over all chunks.
         shards: Files of each split.
         skipped_lines: Lines that were left out.
+        segmentation: By `describe_segmentation`.
 
     Raises:
         DatasetError: If a split has no example.
     """
-    documents = {name: counts["documents"] for name, counts in totals.counts.items()}
-    if not any(documents.values()):
-        raise DatasetError("the corpus is empty: no source has a line of text.")
-    for name in ("train", "validation"):
-        if not shards[name]:
-            share = settings["validation_fraction"]
+    for name, written in shards.items():
+        if not written:
             raise DatasetError(
-                f"of {sum(documents.values())} documents none with text fell into "
-                f"the {name} split at validation_fraction={share}. Set a "
-                f"{'smaller' if name == 'train' else 'larger'} fraction, another "
-                "seed, or use a corpus of more documents (.txt: separated by blank "
-                "lines)."
+                f"no document of the {name} split has a token. Clean the corpus, or "
+                "pass another --validation_fraction or --seed."
             )
     np.save(directory / UNIGRAMS_FILE, totals.unigrams, allow_pickle=False)
     splits = {
@@ -344,6 +373,7 @@ def finish_directory(
             vocabulary_size=tokenizer.vocabulary_size,
             tokenizer_fingerprint=tokenizer.fingerprint,
             skipped_lines=skipped_lines,
+            segmentation=segmentation,
             **splits,
         )
     )

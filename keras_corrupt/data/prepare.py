@@ -6,7 +6,7 @@ import os
 import sys
 import threading
 import time
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
@@ -25,6 +25,11 @@ from keras_corrupt.data.plan import (
     find_prepared,
     finish_directory,
     new_directory,
+)
+from keras_corrupt.data.segmentation import (
+    describe_segmentation,
+    summary,
+    warning,
 )
 from keras_corrupt.tokenizers import Tokenizer, load
 
@@ -48,6 +53,7 @@ def prepare_dataset(
     seed: int = 0,
     workers: int | None = None,
     on_bad_bytes: str = "error",
+    documents: str = "blank_lines",
     progress: bool = True,
 ) -> DatasetInfo:
     """Builds a directory of training examples from a corpus, once.
@@ -71,24 +77,28 @@ def prepare_dataset(
         tokenizer: Kind of the vocabulary: `"wordpiece"`, `"byte_bpe"` or `"unigram"`.
         vocabulary_size: Tokens of the vocabulary to train.
         lowercase: Whether to lower-case text.
-        strip_accents: Whether to remove accents.
+        strip_accents: Whether to remove accents, those of umlauts too (ä to a), with
+            every kind of vocabulary and with `language_neutral`.
         language_neutral: Whether word pieces are to treat every script alike; see
             `WordPieceTokenizer`. The other kinds do.
         max_length: Tokens of the longest example, special tokens included.
-        validation_fraction: Share of the documents to hold out.
+        validation_fraction: Share of the documents to hold out; each split needs one.
         shard_bytes: Size of a training shard, passed by one record at most.
         seed: Seed of the held-out choice and of the example builder.
         workers: Processes; by default one for each available CPU.
         on_bad_bytes: `"error"`, or `"skip"` to leave out lines that are not UTF-8.
-        progress: Whether to print a line of progress.
+        documents: What the documents of a `.txt` file are: separated by
+            `"blank_lines"`, or `"lines"`, each of them one.
+        progress: Whether to print a line of progress, how held-out text is cut into
+            tokens, and what is bad about it.
 
     Returns:
         The description of the directory.
 
     Raises:
         CorpusError: If the corpus cannot be read.
-        DatasetError: If `output` holds something else, a split would be empty, or the
-            disk is full.
+        DatasetError: If `output` holds something else or cannot be written, or a split
+            would be empty.
         ValueError: If an argument is out of range or the vocabulary is unusable.
     """
     plan = Plan(
@@ -103,6 +113,7 @@ def prepare_dataset(
         validation_fraction=validation_fraction,
         seed=seed,
         on_bad_bytes=on_bad_bytes,
+        documents=documents,
     )
     if shard_bytes < 1 or (workers is not None and workers < 1):
         raise ValueError(
@@ -117,10 +128,13 @@ def prepare_dataset(
         return prepared
     with new_directory(output) as partial:
         report = _Progress(progress)
+        held_out = plan.held_out_lines(sources)
         if given is None:
             report.say(f"training a vocabulary of {vocabulary_size} tokens")
         used = given or plan.train_tokenizer(sources)
         used.save(partial)
+        segmentation = describe_segmentation(used, held_out)
+        report.say_tokenizer(used, segmentation)
         totals = Totals(used.vocabulary_size)
         shards = _Shards(partial, shard_bytes)
         options = {
@@ -142,6 +156,7 @@ def prepare_dataset(
             totals=totals,
             shards=shards.close(),
             skipped_lines=sum(source.skipped_lines for source in sources),
+            segmentation=segmentation,
         )
         report.update(totals, last=True)
     return load_dataset_info(output)
@@ -189,6 +204,18 @@ class _Progress:
         if self._enabled:
             print(text, file=sys.stderr, flush=True)
 
+    def say_tokenizer(self, tokenizer: Tokenizer, segmentation: dict) -> None:
+        self.say(summary(segmentation))
+        for example in segmentation["examples"]:
+            self.say(f"  {example}")
+        if bad := warning(segmentation):
+            self.say(bad)
+        if tokenizer.flags.get("language_neutral", tokenizer.kind != "wordpiece"):
+            self.say(
+                "note: only word pieces without language_neutral can be exported "
+                "together with a model; one trained on these examples cannot"
+            )
+
     def start(self) -> None:
         self._start = self._shown = time.monotonic()
 
@@ -198,12 +225,12 @@ class _Progress:
         if not self._enabled or (now - self._shown < interval and not last):
             return
         self._shown = now
-        splits = totals.counts.values()
-        megabytes = sum(counts["text_bytes"] for counts in splits) / 1e6
-        examples = sum(counts["examples"] for counts in splits)
-        speed = megabytes / max(now - self._start, 1e-9)
+        done = sum(totals.counts.values(), Counter())
+        megabytes, seconds = done["text_bytes"] / 1e6, now - self._start
+        speed = f", {megabytes / seconds:.1f} MB/s" if seconds > 1 else ""
         print(
-            f"{megabytes:,.1f} MB of text, {examples:,} examples, {speed:.1f} MB/s",
+            f"{done['documents']:,} documents, {megabytes:,.2f} MB of text, "
+            f"{done['examples']:,} examples{speed}",
             end="\r" if self._terminal and not last else "\n",
             file=sys.stderr,
             flush=True,

@@ -9,7 +9,7 @@ from tokenizers import normalizers, pre_tokenizers
 from keras_corrupt.tokenizers.normalization import case_and_accents
 from keras_corrupt.tokenizers.roles import SPECIAL_TOKENS
 from keras_corrupt.tokenizers.tokenizer import Tokenizer, is_word_character
-from keras_corrupt.tokenizers.vocabulary import even_sample
+from keras_corrupt.tokenizers.vocabulary import check_size, even_sample
 
 # How the vocabulary writes the byte of a space.
 _SPACE = "Ġ"
@@ -89,6 +89,7 @@ class ByteBPETokenizer(Tokenizer):
             ValueError: If there is no text, or the vocabulary has no room for all
                 bytes.
         """
+        check_size(vocabulary_size)
         alphabet = sorted(pre_tokenizers.ByteLevel.alphabet())
         least = len(SPECIAL_TOKENS) + len(alphabet)
         if vocabulary_size < least:

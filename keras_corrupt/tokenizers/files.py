@@ -105,7 +105,9 @@ def from_file(
         else:
             vocabulary = read_vocabulary(path)
             added = [name for name in roles.values() if name not in vocabulary]
-            return WordPieceTokenizer([*vocabulary, *added], **flags, roles=roles)
+            tokenizer = WordPieceTokenizer([*vocabulary, *added], **flags, roles=roles)
+        if tokenizer.vocabulary_size == len(tokenizer.special_ids):
+            raise ValueError("it holds special tokens only, so no text has tokens.")
     except ValueError as error:
         named = str(error) if str(path) in str(error) else f"{path}: {error}"
         raise ValueError(named) from error

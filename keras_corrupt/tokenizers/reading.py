@@ -4,8 +4,11 @@ Nothing in them is executed, and no more than a bounded size is read.
 """
 
 import os
+import stat
 
 import tokenizers
+
+from keras_corrupt.tokenizers.vocabulary import MAX_TOKENS
 
 #: Several times the largest vocabulary in use.
 MAX_BYTES = 1 << 26
@@ -22,7 +25,7 @@ def read_bytes(path: str | os.PathLike, max_bytes: int = MAX_BYTES) -> bytes:
         Its content.
 
     Raises:
-        ValueError: If it is a directory, missing or larger.
+        ValueError: If it is no file, missing or larger.
     """
     path = os.fspath(path)
     if os.path.isdir(path):
@@ -30,13 +33,16 @@ def read_bytes(path: str | os.PathLike, max_bytes: int = MAX_BYTES) -> bytes:
             f"{path} is a directory, not a vocabulary file. Pass the file, such as "
             f"{os.path.join(path, 'vocab.txt')}, or use load(directory)."
         )
-    if not os.path.isfile(path):
-        raise ValueError(f"{path}: no such vocabulary file.")
-    with open(path, "rb") as file:
-        content = file.read(max_bytes + 1)
-    if len(content) > max_bytes:
+    try:
+        status = os.stat(path)
+    except OSError as error:
+        raise ValueError(f"{path}: no such vocabulary file.") from error
+    if not stat.S_ISREG(status.st_mode):
+        raise ValueError(f"{path}: no file but a pipe or a device. Copy it to a file.")
+    if status.st_size > max_bytes:
         raise ValueError(f"{path}: too large for its kind, over {max_bytes:,} bytes.")
-    return content
+    with open(path, "rb") as file:
+        return file.read(max_bytes)
 
 
 def read_text(path: str | os.PathLike, max_bytes: int = MAX_BYTES) -> str:
@@ -68,9 +74,12 @@ def read_vocabulary(path: str | os.PathLike) -> list[str]:
         The tokens.
 
     Raises:
-        ValueError: If it cannot be read or is not UTF-8.
+        ValueError: If it cannot be read, is not UTF-8 or has too many lines.
     """
-    vocabulary = [line.rstrip("\r") for line in read_text(path).split("\n")]
+    text = read_text(path)
+    if text.count("\n") > MAX_TOKENS:
+        raise ValueError(f"{path}: over {MAX_TOKENS:,} tokens, one a line.")
+    vocabulary = [line.rstrip("\r") for line in text.split("\n")]
     while vocabulary and not vocabulary[-1]:
         vocabulary.pop()
     return vocabulary

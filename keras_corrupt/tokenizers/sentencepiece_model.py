@@ -4,6 +4,7 @@ Only what a unigram model needs is read: the pieces, and how text is normalised.
 field numbers are those of `sentencepiece_model.proto`.
 """
 
+import itertools
 import struct
 from collections.abc import Iterable, Iterator
 
@@ -11,6 +12,7 @@ import tokenizers
 from tokenizers import normalizers
 
 from keras_corrupt.tokenizers.roles import ROLES
+from keras_corrupt.tokenizers.vocabulary import MAX_TOKENS
 
 # ModelProto, and what its fields hold.
 _PIECES, _TRAINER, _NORMALIZER = 1, 2, 3
@@ -42,7 +44,9 @@ def engine_of_model(content: bytes) -> tokenizers.Tokenizer:
         ValueError: If it is no such file, or one whose ids cannot be had exactly.
     """
     try:
-        message = list(_fields(content))
+        message = list(itertools.islice(_fields(content), MAX_TOKENS))
+        if len(message) == MAX_TOKENS:
+            raise ValueError(f"{MAX_TOKENS:,} pieces or more")
         pieces = [_piece(value) for field, value in message if field == _PIECES]
         trainer, normalizer = (
             dict(

@@ -9,7 +9,11 @@ from tokenizers import normalizers, pre_tokenizers
 from keras_corrupt.tokenizers.normalization import case_and_accents
 from keras_corrupt.tokenizers.roles import SPECIAL_TOKENS, find_roles
 from keras_corrupt.tokenizers.tokenizer import Tokenizer, is_word_character
-from keras_corrupt.tokenizers.vocabulary import even_sample, frequent_letters
+from keras_corrupt.tokenizers.vocabulary import (
+    check_size,
+    even_sample,
+    frequent_letters,
+)
 
 # How the vocabulary writes a space.
 SPACE = "▁"
@@ -76,6 +80,7 @@ class UnigramTokenizer(Tokenizer):
             ValueError: If there is no text, or the vocabulary has no room for the
                 letters.
         """
+        check_size(vocabulary_size)
         normalizer = normalizers.Sequence(
             [
                 normalizers.Nmt(),

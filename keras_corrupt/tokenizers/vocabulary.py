@@ -1,10 +1,32 @@
 """Training of vocabularies, reproducibly and in bounded memory."""
 
+import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
 
 # More characters than any one alphabet has; rarer ones become the unknown token.
 _ALPHABET_SIZE = 1000
+# Characters of the longest word to learn pieces from; more than any language has. The
+# time that the library takes grows with the square of a word's length.
+_LONGEST_WORD = 1000
+#: Tokens of the largest vocabulary, twice that of the largest in use.
+MAX_TOKENS = 1 << 21
+
+
+def check_size(vocabulary_size: int) -> None:
+    """Checks the size of a vocabulary that is to be trained.
+
+    Args:
+        vocabulary_size: Tokens wanted.
+
+    Raises:
+        ValueError: If it is none that a vocabulary has.
+    """
+    if not 1 <= vocabulary_size <= MAX_TOKENS:
+        raise ValueError(
+            f"vocabulary_size={vocabulary_size}: pass a number up to {MAX_TOKENS:,}, "
+            "such as 30522."
+        )
 
 
 def train_word_pieces(
@@ -34,6 +56,7 @@ def train_word_pieces(
     """
     import tokenizers
 
+    check_size(vocabulary_size)
     sample = [normalizer.normalize_str(line) for line in even_sample(lines, max_bytes)]
     # The library breaks ties between equally frequent pairs by token ids, and numbers
     # the inner letters (##e) in the order of a randomly seeded hash table. Listing all
@@ -70,7 +93,8 @@ def even_sample(lines: Iterable[str], max_bytes: int) -> list[str]:
         max_bytes: UTF-8 bytes to keep at most (but always one line).
 
     Returns:
-        The kept lines, half of `max_bytes` or more if there was more.
+        The kept lines, half of `max_bytes` or more if there was more. One with a word
+        (or white space) of more than 1,000 characters is in pieces.
     """
     sample, sample_bytes, stride = [], 0, 1
     for number, line in enumerate(lines):
@@ -82,7 +106,15 @@ def even_sample(lines: Iterable[str], max_bytes: int) -> list[str]:
             del sample[1::2]
             stride *= 2
             sample_bytes = sum(len(kept.encode("utf-8")) for kept in sample)
-    return sample
+    return [piece for line in sample for piece in _bounded_words(line)]
+
+
+def _bounded_words(line: str) -> list[str]:
+    runs = re.findall(r"\S+|\s+", line) if len(line) > _LONGEST_WORD else ()
+    if not any(len(run) > _LONGEST_WORD for run in runs):
+        return [line]
+    starts = range(0, len(line), _LONGEST_WORD)
+    return [line[start : start + _LONGEST_WORD] for start in starts]
 
 
 def frequent_letters(sample: Iterable[str]) -> list[str]:

@@ -33,7 +33,7 @@ def test_same_examples_as_on_one_machine(prepared, corpus, tmp_path):
             )
     np.testing.assert_array_equal(info.unigrams(), prepared.unigrams())
     assert info.tokenizer_fingerprint == prepared.tokenizer_fingerprint
-    info.check_shards()
+    info.check_files()
     assert beam.prepare_dataset_with_beam(plan, output, num_shards=2) == info
     assert load_dataset_info(output) == info
 
@@ -83,7 +83,7 @@ def test_same_examples_with_several_processes(
                 alone.split(split), count
             )
     np.testing.assert_array_equal(together.unigrams(), alone.unigrams())
-    together.check_shards()
+    together.check_files()
 
 
 def test_unknown_flags_are_errors(corpus, tmp_path, capsys):

@@ -216,3 +216,55 @@ def test_tfds_reads_the_text_feature(monkeypatch):
     monkeypatch.setitem(sys.modules, "tensorflow_datasets", None)
     with pytest.raises(CorpusError, match="pip install tensorflow-datasets"):
         read(corpus)
+
+
+@pytest.mark.parametrize("packed", ["", ".gz", ".xz", ".zst"])
+def test_each_line_a_document(tmp_path, packed):
+    path = compress(tmp_path / f"a.txt{packed}", TEXT.encode())
+    found = read(path, documents="lines")
+    assert found == [(0, "one"), (1, "two"), (2, "three")]
+    with pytest.raises(ValueError, match="documents='line': pass one of blank_lines"):
+        open_corpus(path, documents="line")
+
+
+def test_a_long_line_is_one_document(tmp_path, monkeypatch):
+    monkeypatch.setattr("keras_corrupt.data.corpus._MAX_LINE_BYTES", 100)
+    monkeypatch.setattr("keras_corrupt.data.byte_lines._BLOCK_BYTES", 30)
+    (tmp_path / "a.txt").write_text("a\n" + "word " * 500 + "\nb\n")
+    found = read(str(tmp_path), documents="lines")
+    assert len(found) > 10 and [document for document, _ in found[-2:]] == [1, 2]
+    assert {document for document, _ in found} == {0, 1, 2}
+
+
+@pytest.mark.tensorflow_only
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda path: path.symlink_to("nowhere"), r"x\.txt: cannot be read"),
+        (lambda path: path.symlink_to("x.txt"), r"x\.txt: cannot be read.*symbolic"),
+        (os.mkfifo, r"x\.txt: no file but a pipe"),
+        (lambda path: path.symlink_to("/dev/zero"), r"x\.txt: no file but a pipe"),
+        (lambda path: path.symlink_to("good.txt"), r"twice: .*good\.txt and .*x\.txt"),
+    ],
+)
+@pytest.mark.parametrize("named", [".", "*.txt", "x.txt"])
+def test_what_is_no_file_is_named(tmp_path, make, message, named):
+    (tmp_path / "good.txt").write_text("x")
+    make(tmp_path / "x.txt")
+    corpus = [str(tmp_path / named), *[str(tmp_path / "good.txt")] * (named == "x.txt")]
+    if "twice" in message:
+        message = "twice"
+    with pytest.raises(CorpusError, match=message):
+        open_corpus(corpus)
+
+
+def test_a_loop_of_folders_is_not_followed(tmp_path):
+    (tmp_path / "good.txt").write_text("x")
+    (tmp_path / "loop").symlink_to(tmp_path)
+    assert read(str(tmp_path)) == [(0, "x")]
+
+
+def test_a_file_named_in_two_ways(tmp_path):
+    (tmp_path / "a.txt").write_text("x")
+    with pytest.raises(CorpusError, match=r"twice: .*a\.txt and .*\./a\.txt"):
+        open_corpus([f"{tmp_path}/a.txt", f"{tmp_path}/./a.txt"])

@@ -1,4 +1,5 @@
 import random
+import time
 
 import pytest
 from hypothesis import given
@@ -38,6 +39,15 @@ def test_every_token_stands_once_and_in_order(lengths, max_length, seed):
         assert token_ids[0] == CLS and token_ids.count(CLS) == 1
         assert len(ends) in (1, 2) and ends[-1] == len(token_ids) - 1
         assert segment_ids == [int(place > ends[0]) for place in range(len(token_ids))]
+
+
+@pytest.mark.tensorflow_only
+def test_a_long_sentence_takes_linear_time():
+    # Where the rest was copied for each example, this took minutes.
+    start = time.monotonic()
+    examples = build([2_000_000], 64)
+    assert time.monotonic() - start < 30
+    assert sum(len(ids) for ids, _ in examples) > 2_000_000
 
 
 @given(st.integers(0, 1000))

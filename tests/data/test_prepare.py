@@ -10,10 +10,11 @@ import pytest
 import tensorflow as tf
 
 from keras_corrupt.data import plan, prepare
-from keras_corrupt.data.chunks import is_held_out, read_chunks
+from keras_corrupt.data.chunks import read_chunks
 from keras_corrupt.data.corpus import CorpusError, open_corpus
 from keras_corrupt.data.info import DatasetError, load_dataset_info
 from keras_corrupt.data.prepare import prepare_dataset
+from keras_corrupt.data.splits import is_held_out
 from keras_corrupt.tokenizers import KINDS, load
 
 
@@ -198,9 +199,7 @@ def test_clear_errors_leave_nothing_behind(fails, corpus, tmp_path):
     fails(output, corpus, "validation_fraction=0", ValueError, validation_fraction=0)
     fails(output, corpus, "workers=0", ValueError, workers=0)
     one = str(tmp_path / "one.txt")
-    for fraction, split in ((1e-9, "validation"), (1 - 1e-9, "train")):
-        message = f"of 1 documents none.*the {split} split"
-        fails(output, one, message, validation_fraction=fraction)
+    fails(output, one, "single document.*--documents lines")
     assert not output.exists()
     output.mkdir()
     (output / "thesis.doc").write_text("precious")
@@ -293,3 +292,38 @@ def test_command_line(prepared, capsys, monkeypatch):
     monkeypatch.setattr(sys, "argv", ["x", "show", "nowhere"])
     with pytest.raises(SystemExit, match="nowhere: holds no dataset.json"):
         main()
+
+
+@pytest.mark.tensorflow_only
+@pytest.mark.parametrize(
+    ("output", "message"),
+    [
+        (".", "is the current directory"),
+        ("file/under", "file/under'.*Not a directory"),
+        ("x" * 300, "File name too long"),
+        ("x" * 250, "File name too long"),
+        ("file", "exists and is no prepared data set"),
+    ],
+)
+def test_outputs_that_cannot_be(
+    output, message, corpus, settings, tmp_path, monkeypatch
+):
+    monkeypatch.chdir(tmp_path)
+    if output != ".":
+        (tmp_path / "file").write_text("precious")
+    before = list(tmp_path.iterdir())
+    with pytest.raises(DatasetError, match=rf"output='.*{message}") as error:
+        prepare_dataset(corpus, output, **settings)
+    assert "\n" not in str(error.value)
+    assert list(tmp_path.iterdir()) == before
+
+
+@pytest.mark.tensorflow_only
+@pytest.mark.parametrize("size", [99_999_999_999, 0, -1])
+@pytest.mark.parametrize("kind", KINDS)
+def test_sizes_that_no_vocabulary_has(size, kind, fails, corpus, tmp_path):
+    options = {"tokenizer": kind, "vocabulary_size": size}
+    match = rf"vocabulary_size={size}: pass a number up to"
+    fails(tmp_path / "out", corpus, match, ValueError, **options)
+    with pytest.raises(ValueError, match=match):
+        KINDS[kind].train(["text"], size)

@@ -9,14 +9,9 @@ from hypothesis import strategies as st
 
 from keras_corrupt.data.examples import Example
 from keras_corrupt.data.info import DatasetError
-from keras_corrupt.data.pipeline import make_dataset
-from keras_corrupt.data.records import (
-    RecordFormat,
-    check_records,
-    count_records,
-    parse,
-    serialize,
-)
+from keras_corrupt.data.pipeline import make_dataset, name_damage
+from keras_corrupt.data.record_files import check_records, count_records
+from keras_corrupt.data.records import RecordFormat, parse, serialize
 
 
 def write(path, records):
@@ -69,7 +64,7 @@ def test_serialising_needs_no_tensorflow():
 def test_ids_of_large_vocabularies():
     ids = [2, 65_535, 65_536, 63_999, 250_001, 3]
     record = serialize(Example(ids, [0] * 6))
-    batch = parse([record], RecordFormat("examples"), 6)
+    batch = parse([record], RecordFormat("examples"), 6, 250_002)
     assert batch["token_ids"].numpy().tolist() == [ids]
 
 
@@ -78,7 +73,7 @@ def test_parse_pads():
         Example([2, 300, 3], [0, 0, 0]),
         Example([2, 5, 3, 6, 3], [0] * 3 + [1] * 2),
     ]
-    batch = parse(list(map(serialize, examples)), RecordFormat("examples"), 6)
+    batch = parse(list(map(serialize, examples)), RecordFormat("examples"), 6, 301)
     expected = {
         "token_ids": [[2, 300, 3, 0, 0, 0], [2, 5, 3, 6, 3, 0]],
         "segment_ids": [[0, 0, 0, 0, 0, 0], [0, 0, 0, 1, 1, 0]],
@@ -137,7 +132,8 @@ def test_ids_outside_the_vocabulary(tmp_path):
     late = [model_garden()] * 300 + [model_garden(first=10)]
     write(tmp_path / "a.tfrecord", late)
     dataset = make_dataset(path, "validation", batch_size=50, vocabulary_size=10)
-    with pytest.raises(tf.errors.InvalidArgumentError, match="vocabulary_size=10"):
+    match = r"a\.tfrecord: record 301: token ids .* to 10.*vocabulary_size=10"
+    with pytest.raises(DatasetError, match=match), name_damage(path, 10):
         list(dataset)
 
 
