@@ -1,6 +1,7 @@
 """What a prepared directory says about itself: `dataset.json`."""
 
 import dataclasses
+import hashlib
 import json
 import os
 from pathlib import Path
@@ -100,6 +101,12 @@ class DatasetInfo:
             An int64 array [vocabulary]; special tokens added by packing count 0.
         """
         return np.load(self.directory / UNIGRAMS_FILE, allow_pickle=False)
+
+    @property
+    def fingerprint(self) -> str:
+        """A hash of what the data set is, wherever it is and whenever it was made."""
+        content = dataclasses.asdict(self) | {"directory": None, "corpus": None}
+        return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
 
     def check_shards(self) -> None:
         """Checks that every shard is there in the size it was written.

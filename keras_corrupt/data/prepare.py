@@ -42,6 +42,7 @@ def prepare_dataset(
     lowercase: bool = True,
     strip_accents: bool = True,
     language_neutral: bool = False,
+    documents: str = "blank_lines",
     max_length: int = 128,
     validation_fraction: float = 0.005,
     shard_bytes: int = 100_000_000,
@@ -74,6 +75,7 @@ def prepare_dataset(
         strip_accents: Whether to remove accents.
         language_neutral: Whether word pieces are to treat every script alike; see
             `WordPieceTokenizer`. The other kinds do.
+        documents: What separates documents in text files.
         max_length: Tokens of the longest example, special tokens included.
         validation_fraction: Share of the documents to hold out.
         shard_bytes: Size of a training shard, passed by one record at most.
