@@ -15,6 +15,7 @@ from keras_corrupt.training import runner
 from keras_corrupt.training.callbacks import NonFiniteLossError
 from keras_corrupt.training.checkpoint import CheckpointError
 from keras_corrupt.training.config import PretrainConfig
+from keras_corrupt.training.data_of_run import check_flags
 
 
 def main(recipe, description, **variants):
@@ -30,8 +31,9 @@ def main(recipe, description, **variants):
     recipe, flags = _recipe_and_flags(recipe, variants)
     try:
         config = parse(recipe, flags, description)
+        check_flags(config, flags)
         tokens, usual = (c.batch_size * c.sequence_length for c in (config, recipe))
-        if tokens < usual / 4 and not config.smoke:
+        if 0 < tokens < usual / 4 and not config.smoke:
             print(
                 f"Warning: {tokens:,} tokens a step are far fewer than the recipe's "
                 f"{usual:,}, for which its learning rate was chosen. If memory is "
