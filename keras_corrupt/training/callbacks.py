@@ -1,6 +1,7 @@
 """What happens around training: progress, logs, checkpoints, warnings, stopping."""
 
 import csv
+import io
 import math
 import signal
 import sys
@@ -11,6 +12,7 @@ import numpy as np
 
 from keras_corrupt.devices.distribution import ALONE
 from keras_corrupt.training.phases import WHOLE_RUN
+from keras_corrupt.training.run_directory import write_whole
 
 #: Updates after which several processes ask one another whether to stop.
 STEPS_BETWEEN_QUESTIONS = 10
@@ -49,6 +51,8 @@ class Progress(keras.callbacks.Callback):
         self.batches = 0
 
     def on_train_batch_end(self, batch, logs=None):
+        if not self.batches:
+            self.bar.unpause()  # to compile is no sign of how long a step takes
         self.batches += 1
         if self.batches % self.batches_per_step == 0:
             if self.bar.update(1) and logs:
@@ -98,12 +102,11 @@ class RunLog(keras.callbacks.Callback):
             **{n: float(v) for n, v in sorted(logs.items()) if n != "learning_rate"},
         }
         self.rows.append(row)
-        temporary = self.path.with_suffix(".tmp")
-        with open(temporary, "w", newline="") as file:
-            writer = csv.DictWriter(file, list(self.rows[0]))
-            writer.writeheader()
-            writer.writerows(self.rows)
-        temporary.replace(self.path)
+        text = io.StringIO()
+        writer = csv.DictWriter(text, list(self.rows[0]))
+        writer.writeheader()
+        writer.writerows(self.rows)
+        write_whole(self.path, text.getvalue())
         with self.writer.as_default(step=step):
             for name, value in row.items():
                 if name != "step":
@@ -117,13 +120,24 @@ class RunLog(keras.callbacks.Callback):
 
 
 def read_metrics(path):
-    """Returns the rows of a `metrics.csv` as dicts of numbers; none without it."""
+    """Returns the rows of a `metrics.csv` as dicts of numbers; none without it.
+
+    Raises:
+        ValueError: A row is damaged; says which.
+    """
     if not path.exists():
         return []
-    with open(path, newline="") as file:
-        rows = [{k: float(v) for k, v in row.items()} for row in csv.DictReader(file)]
-    for row in rows:
-        row["step"] = int(row["step"])
+    rows = []
+    try:
+        with open(path, newline="") as file:
+            for row in csv.DictReader(file):
+                row = {name: float(value) for name, value in row.items()}
+                rows.append({**row, "step": int(row["step"])})
+    except (csv.Error, KeyError, TypeError, ValueError) as error:
+        raise ValueError(
+            f"{path}: row {len(rows) + 1} is damaged. Remove it, or the file if its "
+            "first line is; the run goes on without."
+        ) from error
     return rows
 
 
@@ -155,27 +169,45 @@ def validate(model, dataset):
 class Warnings(keras.callbacks.Callback):
     """Says when a run looks wrong, with a remedy, once for each trouble.
 
-    What is normal at first is wrong later; so nothing is said in the first half.
+    What is normal at first, or while the model still learns, is wrong later; so nothing
+    is said in the first half, nor while a validation loss falls, until the end.
 
     Args:
         warnings: Function of the validation metrics that yields warnings, each a text
             whose beginning, up to a parenthesis, tells it from others.
         total: Updates of the whole run.
+        rows: The rows of `metrics.csv`, a list that grows.
     """
 
-    def __init__(self, warnings, total):
+    def __init__(self, warnings, total, rows):
         super().__init__()
-        self.warnings, self.total = warnings, total
+        self.warnings, self.total, self.rows = warnings, total, rows
         self.said = set()
 
     def on_interval_end(self, step, logs):
         """Looks at the interval's metrics; called by `Intervals`."""
-        if step < 0.5 * self.total:
+        earlier = [row for row in self.rows if row["step"] < step]
+        if step < self.total and (step < 0.5 * self.total or improves(logs, earlier)):
             return
         for text in self.warnings(without_prefix(logs)):
             if text.split("(")[0] not in self.said:
                 self.said.add(text.split("(")[0])
                 print(f"\nWarning: {text}", file=sys.stderr)
+
+
+def improves(metrics, earlier):
+    """Whether a validation loss is 1% below all earlier ones, or there are none.
+
+    Args:
+        metrics: An interval's metrics.
+        earlier: Those of the intervals before it, a list.
+    """
+
+    def best(name):
+        return min(row.get(name, math.inf) for row in earlier)
+
+    losses = [n for n in metrics if n.startswith("val_") and n.endswith("loss")]
+    return not earlier or any(metrics[name] < 0.99 * best(name) for name in losses)
 
 
 def without_prefix(metrics):

@@ -39,12 +39,14 @@ class Checkpoints:
         directory: Where they are; made when the first is written.
         keep: How many of the latest to keep.
         distribution: The run's `Distribution`.
+        data: The fingerprint of the examples, which a run must go on with.
     """
 
-    def __init__(self, directory, keep=2, distribution=ALONE):
+    def __init__(self, directory, keep=2, distribution=ALONE, data=None):
         self.directory = Path(directory)
         self.keep = keep
         self.distribution = distribution
+        self.data = data
 
     def steps(self):
         """Returns the steps of the complete checkpoints, in order."""

@@ -12,6 +12,7 @@ import tyro
 from keras_corrupt.devices.log_level import hide_start_up_lines
 from keras_corrupt.training import keras_stand_in
 from keras_corrupt.training.config import PretrainConfig
+from keras_corrupt.training.data_of_run import check_flags
 
 
 def main(recipe, description, **variants):
@@ -42,8 +43,9 @@ def main(recipe, description, **variants):
     from keras_corrupt.training.checkpoint import CheckpointError
 
     try:
+        check_flags(config, flags)
         tokens, usual = (c.batch_size * c.sequence_length for c in (config, recipe))
-        if tokens < usual / 4 and not config.smoke:
+        if 0 < tokens < usual / 4 and not config.smoke:
             print(
                 f"Warning: {tokens:,} tokens a step are far fewer than the recipe's "
                 f"{usual:,}, for which its learning rate was chosen. If memory is "

@@ -6,6 +6,7 @@ from typing import Any, Literal
 
 import tyro
 
+from keras_corrupt.training.bounds import check_bounds
 from keras_corrupt.training.phases import Phase
 
 
@@ -27,7 +28,8 @@ class PretrainConfig:
     corpus: tuple[str, ...] = ()
     """Files, globs, directories, `tfds:NAME`, or `python-docs` (built in)."""
     data: str | None = None
-    """A directory of examples made before, used instead of the corpus."""
+    """A directory of examples made before, used instead of the corpus. It decides
+    about all that follows down to `on_bad_bytes`."""
     vocabulary: str | None = None
     """A `vocab.txt`, `tokenizer.json` or SentencePiece `.model` to use; trained on the
     corpus if not given."""
@@ -36,11 +38,14 @@ class PretrainConfig:
     vocabulary_size: int = 30522
     """Number of tokens of a vocabulary that is trained."""
     lowercase: bool = True
-    """Whether to lower-case the text."""
+    """Whether to lower-case the text; `--no-lowercase` keeps capitals."""
     strip_accents: bool = True
-    """Whether to remove accents."""
+    """Whether to remove accents, by default also those of German umlauts;
+    `--no-strip-accents` keeps them."""
     language_neutral: bool = False
     """Whether to use Unicode's NFKC and no rule for one script only."""
+    documents: Literal["blank_lines", "lines"] = "blank_lines"
+    """What separates documents in text files: blank lines, or one line is one."""
     validation_fraction: float = 0.005
     """Fraction of the documents held out."""
     on_bad_bytes: Literal["error", "skip"] = "error"
@@ -91,6 +96,9 @@ class PretrainConfig:
     """Updates between validations, each with a checkpoint."""
     validation_batches: int = 50
     """Batches in a validation, at most."""
+    keep_presets: int = 0
+    """Updates between models that are kept, in `presets/step-...`: a multiple of
+    `interval`; 0 for none. The last is always in `preset`."""
 
     # Where to train. A continued run may differ in these.
     devices: Literal["auto"] | int = "auto"
@@ -129,6 +137,7 @@ class PretrainConfig:
             warmup_steps=min(self.warmup_steps, 1),
             accumulate=min(self.accumulate, 2),
             interval=3,
+            keep_presets=3 if self.keep_presets else 0,
             validation_batches=2,
         )
 
@@ -164,9 +173,7 @@ class PretrainConfig:
                 "Say what to train on: --corpus (files, a directory, tfds:NAME, or "
                 "python-docs) or --data (examples made before)."
             )
-        for flag in ("steps", "batch_size", "interval", "accumulate"):
-            if getattr(self, flag) < 1:
-                raise ValueError(f"--{flag} must be at least 1.")
+        check_bounds(self)
         if self.batch_size % self.accumulate:
             raise ValueError(
                 f"--batch_size {self.batch_size} is not divisible by --accumulate "
@@ -182,13 +189,16 @@ class PretrainConfig:
                 f"--process_id {self.process_id} must be from 0 to less than "
                 f"--processes {self.processes}."
             )
-        if not 0 <= self.warmup_steps < self.steps:
+        if self.warmup_steps >= self.steps:
             raise ValueError(
                 f"--warmup_steps {self.warmup_steps} must be less than --steps "
                 f"{self.steps}."
             )
-        if not 0 <= self.ema < 1:
-            raise ValueError(f"--ema {self.ema} must be at least 0 and less than 1.")
+        if self.keep_presets % self.interval:
+            raise ValueError(
+                f"--keep_presets {self.keep_presets} is no multiple of --interval "
+                f"{self.interval}, after which a model can be kept."
+            )
         if not self.init_from:
             main = next(iter(cls.network_arguments))
             network = merge(cls.presets[self.preset], self.objective)[main]
@@ -202,7 +212,7 @@ class PretrainConfig:
 
     #: Fields that may differ when a run is continued.
     FREE = (
-        *("output", "workers", "validation_batches"),
+        *("output", "workers", "validation_batches", "keep_presets"),
         *("devices", "strategy", "coordinator", "processes", "process_id"),
     )
 

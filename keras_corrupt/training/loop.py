@@ -24,6 +24,7 @@ def train(
     batches_per_step=1,
     tokens_per_step=0,
     warnings=None,
+    listeners=(),
     phase=WHOLE_RUN,
     devices=ALONE,
 ):
@@ -50,6 +51,8 @@ def train(
         batches_per_step: Batches that a step accumulates.
         tokens_per_step: Token slots in a step, for the log.
         warnings: See `Warnings`.
+        listeners: What else is told of each interval, in all processes: see
+            `Intervals`.
         phase: Name of the phase, which checkpoints tell.
         devices: The run's `Distribution`.
 
@@ -65,15 +68,15 @@ def train(
             start()
         if step and devices.first:
             print(f"Continuing at step {step:,}.", flush=True)
-        callbacks, listeners = [], []
+        callbacks, told = [], [*listeners]
         if devices.first:
             progress = Progress(step, total or steps, batches_per_step)
             log = RunLog(output, step, tokens_per_step)
-            callbacks, listeners = [progress, log], [log]
+            callbacks, told = [progress, log], [*told, log]
             if warnings is not None:
-                listeners.append(Warnings(warnings, total or steps))
+                told.append(Warnings(warnings, total or steps, log.rows))
         intervals = Intervals(
-            checkpoints, step, batches_per_step, validate, listeners, devices, phase
+            checkpoints, step, batches_per_step, validate, told, devices, phase
         )
         # A run that was stopped within an interval first completes that one.
         stop = min(steps, (step // interval + 1) * interval)

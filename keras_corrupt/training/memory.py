@@ -7,10 +7,14 @@ The counts are of the fused kernels, which keep less than the same steps one by 
 their memory themselves.
 """
 
-import resource
 import sys
 
 from keras_corrupt.encoders.transformer import TransformerLayer
+
+try:
+    import resource
+except ImportError:  # Windows
+    resource = None
 
 #: For each parameter: the float32 weight, its gradient, Adam's two averages.
 STATE_BYTES = 16
@@ -43,6 +47,8 @@ def training_bytes(model, batch_size, length):
 
 
 def process_bytes():
-    """Returns the most memory this process has held so far."""
+    """Returns the most memory this process has held so far; 0 where nothing tells."""
+    if resource is None:
+        return 0
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     return peak * (1 if sys.platform == "darwin" else 1024)

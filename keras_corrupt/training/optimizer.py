@@ -28,7 +28,10 @@ class AdamW(keras.optimizers.Optimizer):
             `learning_rate * weight_decay * variable`.
         beta_1: Decay of the first moment's average.
         beta_2: Decay of the second moment's average.
-        epsilon: Added to the root of the second moment.
+        epsilon: Added to the root of the second moment's average, before that is
+            corrected, as Keras and fairseq do. PyTorch, and Adam's paper in its
+            algorithm 1, correct it first, so that their epsilon weighs less in the
+            first updates: `sqrt(1 - beta_2 ** t)` of this one at update t.
         bias_correction: Whether to correct the averages for starting at zero.
         no_decay: Pattern of the variables' own names (`kernel`, `bias`, ...) that
             are not decayed.
@@ -36,6 +39,9 @@ class AdamW(keras.optimizers.Optimizer):
             rate. The first pattern found in a path counts; the others have factor 1.
         kwargs: Those of `keras.optimizers.Optimizer`: `global_clipnorm`,
             `gradient_accumulation_steps`, `use_ema`, `ema_momentum`, ...
+
+    Raises:
+        TypeError: This release of Keras does not call what the class overrides.
 
     Example:
 
@@ -57,6 +63,7 @@ class AdamW(keras.optimizers.Optimizer):
         name="adamw",
         **kwargs,
     ):
+        check_hooks()
         # Keras's own `weight_decay` decays every variable, so it stays unset.
         super().__init__(learning_rate=learning_rate, name=name, **kwargs)
         self.decay_rate = weight_decay
@@ -174,3 +181,18 @@ class AdamW(keras.optimizers.Optimizer):
             "no_decay": self.no_decay,
             "rate_multipliers": self.rate_multipliers,
         }
+
+
+def hooks():
+    """Returns the names of Keras's private methods that `AdamW` overrides."""
+    return [n for n in vars(AdamW) if n.startswith("_") and not n.startswith("__")]
+
+
+def check_hooks():
+    """Raises a `TypeError` if Keras has one of them no longer."""
+    for name in hooks():
+        if not callable(getattr(keras.optimizers.Optimizer, name, None)):
+            raise TypeError(
+                f"Keras {keras.__version__} has no Optimizer.{name}, which AdamW "
+                "overrides, so that it would update wrongly. Install an earlier Keras."
+            )

@@ -2,6 +2,8 @@
 
 import dataclasses
 
+from keras_corrupt.training.bounds import check_bounds
+
 
 @dataclasses.dataclass(frozen=True)
 class Phase:
@@ -79,9 +81,10 @@ def check_phases(config, model):
                 f"The phase {phase.name!r} starts with {phase.start!r}, which is no "
                 f"method of {type(model).__name__}."
             )
+        check_bounds(phase, f"The phase {phase.name!r}: ")
         warmup = phase.warmup_steps
         warmup = config.warmup_steps if warmup is None else warmup
-        if not 0 <= warmup < phase.steps:
+        if warmup >= phase.steps:
             raise ValueError(
                 f"The phase {phase.name!r} has {warmup} `warmup_steps`, which must be "
                 f"fewer than its {phase.steps} steps."

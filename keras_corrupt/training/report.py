@@ -4,6 +4,7 @@ import keras
 import numpy as np
 
 from keras_corrupt.models.cost import training_flops
+from keras_corrupt.training.data_of_run import describe
 from keras_corrupt.training.memory import process_bytes, training_bytes
 
 
@@ -33,6 +34,7 @@ def banner(config, model, info, output, distribution):
         "data": f"{info.directory}: {info.train.examples:,} examples, "
         f"{info.train.tokens:,} tokens; "
         f"{info.validation.examples:,} held out",
+        "made with": describe(info),
         "step": f"{config.batch_size} x {config.sequence_length} = {tokens:,} tokens, "
         f"{per_step:.2e} FLOPs",
         "run": f"{config.steps:,} steps, {tokens * config.steps:.2e} tokens "

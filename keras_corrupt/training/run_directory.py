@@ -1,13 +1,23 @@
 """The directory of a run: whose it is, and that nobody else writes to it."""
 
 import contextlib
-import fcntl
 import json
 import os
+import sys
+import tempfile
+
+try:
+    import fcntl
+except ImportError:  # Windows
+    fcntl = None
+
+RUN_FILE = "run.json"
+#: What a directory can hold where a run has lost nothing yet.
+BEGINNINGS = {RUN_FILE, "run.tmp"}
 
 
 @contextlib.contextmanager
-def run_directory(output, settings, defaults=None):
+def run_directory(output, settings, defaults=None, uncompared=()):
     """Makes `output` this run's directory, or checks that it is already.
 
     No other run can have it meanwhile. If what is done within fails before it wrote
@@ -17,37 +27,130 @@ def run_directory(output, settings, defaults=None):
         output: A `Path`.
         settings: What a continued run must agree with, as JSON holds it.
         defaults: Values of settings that runs begun earlier did not have.
+        uncompared: Names of settings that something else decides.
 
     Raises:
         ValueError: The directory is another run's, or no run's, or in use.
+        OSError: It cannot be made or written to.
     """
-    path = output / "run.json"
-    if output.exists() and not path.exists():
-        if not output.is_dir() or any(output.iterdir()):
-            raise ValueError(
-                f"--output {output} exists and is not the directory of a run. Choose "
-                "a new one."
-            )
-    output.mkdir(parents=True, exist_ok=True)
+    try:
+        made = not output.exists()
+        output.mkdir(parents=True, exist_ok=True)
+        # What cannot be written must show now, not at the first checkpoint.
+        with tempfile.TemporaryFile(dir=output):
+            pass
+    except OSError as error:
+        raise OSError(
+            f"--output {output} cannot be the directory of a run: {error.strerror}. "
+            "Mend that, or choose another."
+        ) from error
     with locked(output):
-        if path.exists():
-            was = {**(defaults or {}), **json.loads(path.read_text())}
-            check_same_run(output, was, settings)
-        else:
-            path.with_suffix(".tmp").write_text(json.dumps(settings, indent=2) + "\n")
-            path.with_suffix(".tmp").replace(path)
+        was = settings_in(output)
+        if was is not None:
+            same = dict.fromkeys(("examples", *uncompared))
+            was = {**(defaults or {}), **was, **same}
+            longer = was.get("steps") != settings.get("steps")
+            remedy = of_more_steps(output) if longer else ""
+            check_same_run(output, was, settings | same, remedy)
         try:
+            if was is None:
+                write_whole(output / RUN_FILE, json.dumps(settings, indent=2) + "\n")
             yield
         except BaseException:
-            if list(output.iterdir()) == [path]:
-                path.unlink()
-                output.rmdir()
+            if {found.name for found in output.iterdir()} <= BEGINNINGS:
+                for name in BEGINNINGS:
+                    (output / name).unlink(missing_ok=True)
+                if made:
+                    output.rmdir()
             raise
+
+
+def settings_in(output):
+    """Returns the settings of the run in a directory, `None` if there is none yet.
+
+    Raises:
+        ValueError: The directory holds something else, or they are damaged.
+    """
+    found = {path.name for path in output.iterdir()}
+    path = output / RUN_FILE
+    if path.name in found:
+        try:
+            settings = json.loads(path.read_text())
+            if isinstance(settings, dict):
+                return settings
+        except ValueError:  # the machine crashed, or the file was copied badly
+            pass
+        if not found <= BEGINNINGS:
+            raise ValueError(
+                f"{path} is damaged. Run the same command with another --output, stop "
+                "it, and copy its run.json here; then this run goes on."
+            )
+    elif not found <= BEGINNINGS:
+        raise ValueError(
+            f"--output {output} exists and is not the directory of a run. Choose a new "
+            "one."
+        )
+    return None
+
+
+def record_examples(output, fingerprints, where):
+    """Adds to a run's settings what its examples are, or compares it.
+
+    Args:
+        output: The run's directory, a `Path`.
+        fingerprints: A dict: `"vocabulary"` and `"text"` -> fingerprint.
+        where: The examples, in the words of the command line.
+
+    Raises:
+        ValueError: The run was begun on others.
+    """
+    settings = settings_in(output)
+    was = settings.get("examples")
+    if not isinstance(was, dict):  # new, or begun when this was not recorded
+        settings["examples"] = fingerprints
+        write_whole(output / RUN_FILE, json.dumps(settings, indent=2) + "\n")
+        return
+    for name, value in fingerprints.items():
+        if was.get(name) != value:
+            raise ValueError(
+                f"{where} has another {name} than the run in {output} was begun on "
+                f"(its fingerprint is {value[:12]}, was {str(was.get(name))[:12]}). "
+                "Put back what was there, or choose another --output."
+            )
+
+
+def write_whole(path, text):
+    """Writes a file that is there complete, or as it was before.
+
+    Raises:
+        OSError: It cannot be written; says which file.
+    """
+    temporary = path.with_suffix(".tmp")
+    try:
+        with open(temporary, "w", newline="", encoding="utf-8") as file:
+            file.write(text)
+            file.flush()
+            os.fsync(file.fileno())
+        temporary.replace(path)
+    except OSError as error:
+        with contextlib.suppress(OSError):
+            temporary.unlink(missing_ok=True)
+        raise OSError(
+            f"Could not write {path}: {error.strerror}. Mend that, then run the same "
+            "command again."
+        ) from error
 
 
 @contextlib.contextmanager
 def locked(directory):
     """Keeps other processes out of `directory`, where its file system can."""
+    if fcntl is None:
+        print(
+            f"Note: nothing keeps a second run out of {directory} on this system.",
+            file=sys.stderr,
+        )
+        yield
+        return
     descriptor = os.open(directory, os.O_RDONLY)
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -65,8 +168,15 @@ def locked(directory):
         os.close(descriptor)
 
 
-def check_same_run(output, was, asked):
-    """Raises a `ValueError` that lists the settings which are not as they were."""
+def check_same_run(output, was, asked, remedy=""):
+    """Raises a `ValueError` that lists the settings which are not as they were.
+
+    Args:
+        output: Where they were.
+        was: A dict.
+        asked: A dict.
+        remedy: What else helps, if anything.
+    """
     differences = [
         f"{name}: was {was.get(name)!r}, asked {asked.get(name)!r}"
         for name in sorted(was.keys() | asked.keys())
@@ -77,5 +187,15 @@ def check_same_run(output, was, asked):
             f"{output} holds a run with other settings:\n  "
             + "\n  ".join(differences)
             + "\nRepeat its settings to continue it, choose another --output, or "
-            "delete it."
+            f"delete it.{remedy}"
         )
+
+
+def of_more_steps(output):
+    """Returns how to train on from a finished run, an empty text if it is none."""
+    if not (output / "preset").is_dir():
+        return ""
+    return (
+        " Its learning rate has ended at zero: to train its model further, start a new "
+        f"run with --init_from {output / 'preset'} and another --output."
+    )

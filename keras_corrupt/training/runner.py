@@ -2,13 +2,19 @@
 
 import contextlib
 import os
+import sys
 from pathlib import Path
 
 import keras
 import numpy as np
 
 from keras_corrupt import tokenizers
-from keras_corrupt.data import load_dataset_info, make_dataset, prepare_dataset
+from keras_corrupt.data import (
+    load_dataset_info,
+    make_dataset,
+    name_damage,
+    prepare_dataset,
+)
 from keras_corrupt.devices import distribution
 from keras_corrupt.devices.accelerators import accelerators
 from keras_corrupt.models import preset_directory
@@ -19,6 +25,8 @@ from keras_corrupt.training import loop, report
 from keras_corrupt.training.callbacks import read_metrics, validate, without_prefix
 from keras_corrupt.training.checkpoint import Checkpoints
 from keras_corrupt.training.config import PretrainConfig
+from keras_corrupt.training.data_of_run import DECIDED, with_data
+from keras_corrupt.training.kept_presets import KeptPresets
 from keras_corrupt.training.optimizer import AdamW
 from keras_corrupt.training.phases import (
     WHOLE_RUN,
@@ -27,7 +35,7 @@ from keras_corrupt.training.phases import (
     enter,
     phases_of,
 )
-from keras_corrupt.training.run_directory import run_directory
+from keras_corrupt.training.run_directory import record_examples, run_directory
 from keras_corrupt.training.schedules import WarmupLinearDecay
 
 
@@ -51,6 +59,8 @@ def pretrain(config):
         config = config.shrunk()
     config.check()
     devices = distribution.choose(config)
+    # One process that lacks the data must not leave the others waiting for it.
+    config = devices.in_all_processes(lambda: with_data(config))
     # An option that the model refuses shows now, not after the data are prepared.
     trial = trial_model(config)
     check_phases(config, trial)
@@ -61,11 +71,18 @@ def pretrain(config):
         stack.enter_context(devices.scope())
         devices.in_all_processes(
             lambda: stack.enter_context(
-                run_directory(output, settings, PretrainConfig.defaults())
+                run_directory(
+                    output,
+                    settings,
+                    PretrainConfig.defaults(),
+                    uncompared=DECIDED if config.data else (),
+                )
             ),
             first_only=True,
         )
-        return run(config, output, devices)
+        where = f"--data {config.data}" if config.data else str(output / "data")
+        stack.enter_context(name_damage(config.data or output / "data"))
+        return run(config, output, devices, where)
 
 
 def trial_model(config):
@@ -88,18 +105,40 @@ def check_metric_names(model):
         )
 
 
-def run(config, output, devices):
-    """Does what `pretrain` says, in the directory that is its own."""
+def run(config, output, devices, where):
+    """Does what `pretrain` says, in the directory that is its own.
+
+    Args:
+        config: A `PretrainConfig`.
+        output: The directory, a `Path`.
+        devices: The run's `Distribution`.
+        where: The examples, in the words of the command line.
+    """
     keras.utils.set_random_seed(config.seed)
-    model, info = build(config, output, devices)
+    info = devices.in_all_processes(lambda: prepare(config, output))
+    fingerprints = {"vocabulary": info.tokenizer_fingerprint, "text": info.fingerprint}
+    devices.in_all_processes(
+        lambda: record_examples(output, fingerprints, where), first_only=True
+    )
+    model = build(config, info)
     validation = batches_of(info, "validation", config)
     validation = validation.take(config.validation_batches).cache()
     held_out = devices.part_of(validation, config.batch_size // config.accumulate)
     unigram = unigram_of(info, validation, model)
     if devices.first:
         print(report.banner(config, model, info, output, devices), flush=True)
+        if config.sequence_length > info.max_length:
+            print(
+                f"Warning: the examples of {where} have {info.max_length} tokens at "
+                f"most; the rest of --sequence_length {config.sequence_length} is "
+                "padding, which costs as much as text.",
+                file=sys.stderr,
+            )
 
-    checkpoints = Checkpoints(output / "checkpoints", distribution=devices)
+    checkpoints = Checkpoints(
+        output / "checkpoints", distribution=devices, data=info.fingerprint
+    )
+    kept = KeptPresets(model, output / "presets", config.keep_presets, devices)
     trainable, loss_weights = model.trainable_variables, model.loss_weights
     first_step = 0
     for phase in phases_of(config):
@@ -118,7 +157,10 @@ def run(config, output, devices):
             total=config.steps,
             batches_per_step=config.accumulate,
             tokens_per_step=config.batch_size * config.sequence_length,
-            warnings=lambda metrics: model.warnings(metrics, unigram),
+            warnings=None
+            if config.smoke
+            else lambda metrics: model.warnings(metrics, unigram),
+            listeners=[kept],
             phase=phase.name,
             devices=devices,
         )
@@ -150,11 +192,9 @@ def batches_of(info, split, config, step=0, devices=distribution.ALONE):
     )
 
 
-def build(config, output, devices):
-    """Returns the model and the `DatasetInfo` of its examples."""
+def build(config, info):
+    """Returns the model for the examples that a `DatasetInfo` describes."""
     cls = config.model_class
-    # One process that lacks the data must not leave the others waiting for it.
-    info = devices.in_all_processes(lambda: prepare(config, output))
     saved = tokenizers.load(info.directory)
     options = {"seed": config.seed, "dtype": config.dtype, **config.objective}
     if config.init_from:
@@ -166,7 +206,7 @@ def build(config, output, devices):
         size = {main: {"vocabulary_size": saved.vocabulary_size}}
         options = merge(options, size)
         model = cls.from_preset(config.preset, tokenizer=saved, **options)
-    return model, info
+    return model
 
 
 def prepare(config, output):
@@ -200,6 +240,7 @@ def prepare(config, output):
             vocabulary=vocabulary,
             tokenizer=kind,
             vocabulary_size=config.vocabulary_size,
+            documents=config.documents,
             max_length=config.sequence_length,
             validation_fraction=config.validation_fraction,
             seed=config.seed,
@@ -278,7 +319,8 @@ def finish(output, model, metrics, unigram, examples):
     model.save_to_preset(output / "preset")
     rows = read_metrics(output / "metrics.csv")
     baselines = model.baselines(metrics, unigram)
-    report.draw_curves(rows, output / "curves.png", baselines)
+    if rows:
+        report.draw_curves(rows, output / "curves.png", baselines)
     print("\n" + report.table(model, metrics, unigram))
     if examples:
         print(f"\nValidation examples ({model.examples_legend}):")

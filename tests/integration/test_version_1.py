@@ -91,6 +91,10 @@ def test_a_run_goes_on(system, tmp_path, monkeypatch, capsys):
     rows = read_metrics(Path("run/metrics.csv"))
     assert [row["step"] for row in rows] == [3, 6]
     backend = keras.backend.backend()
+    was = FIXTURES / f"{system.__name__}-{backend}-run" / "run.json"
+    settings = json.loads(Path("run/run.json").read_text())
+    assert settings.pop("examples").keys() == {"vocabulary", "text"}  # known since
+    assert settings == json.loads(was.read_text())
     with np.load(FIXTURES / f"{system.__name__}-{backend}-final.npz") as archive:
         expected = renamed(dict(archive), model)
     # The fused kernels have drawn other samples since: see `kernels/fused/numbers.py`.

@@ -3,6 +3,7 @@ import math
 import os
 import re
 import signal
+import time
 from types import SimpleNamespace
 
 import keras
@@ -21,6 +22,7 @@ from keras_corrupt.training.callbacks import (
     read_metrics,
     validate,
 )
+from keras_corrupt.training.kept_presets import KeptPresets
 from tests.conftest import make_inputs
 
 VALIDATION = [make_inputs(seed=1), make_inputs(seed=2)]
@@ -145,8 +147,11 @@ def electra(sizes):
     ],
 )
 def test_warns_once_with_a_remedy(electra, change, said, capsys):
-    warnings = Warnings(lambda metrics: electra.warnings(metrics, UNIGRAM), total=100)
-    warnings.on_interval_end(10, GOOD | change)  # normal so early
+    rows = [GOOD | change | {"step": 10}]
+    warnings = Warnings(
+        lambda metrics: electra.warnings(metrics, UNIGRAM), total=100, rows=rows
+    )
+    warnings.on_interval_end(20, GOOD | change)  # normal so early
     assert capsys.readouterr().err == ""
     warnings.on_interval_end(60, GOOD | change)
     text = capsys.readouterr().err.replace("\n", " ")
@@ -156,11 +161,25 @@ def test_warns_once_with_a_remedy(electra, change, said, capsys):
     assert capsys.readouterr().err == ""
 
 
+@pytest.mark.parametrize(
+    "step, loss, warned",
+    [(60, 7.0, True), (60, 6.5, False), (60, 6.99, True), (100, 6.5, True)],
+)
+def test_warns_of_what_no_longer_learns(electra, step, loss, warned, capsys):
+    """A loss that falls may still get below that of token frequencies."""
+    rows = [{"step": 40, "val_mlm_loss": 7.1}, {"step": 50, "val_mlm_loss": 7.0}]
+    warn = functools.partial(electra.warnings, unigram=UNIGRAM)
+    metrics = GOOD | {"val_mlm_loss": loss}
+    Warnings(warn, 100, rows).on_interval_end(step, metrics)
+    assert ("token frequencies" in capsys.readouterr().err) == warned
+
+
 def test_says_nothing_of_a_good_run_or_of_a_masked_lm(electra, sizes, capsys):
     masked_lm = MaskedLM(sizes["discriminator"], mask_id=4, unmaskable_ids=(0, 2, 3))
     for model, metrics in (electra, GOOD), (masked_lm, {"val_mlm_loss": 3.0}):
         warn = functools.partial(model.warnings, unigram=UNIGRAM)
-        Warnings(warn, total=100).on_interval_end(60, metrics)
+        rows = [metrics | {"step": 50}]
+        Warnings(warn, total=100, rows=rows).on_interval_end(60, metrics)
     assert capsys.readouterr().err == ""
 
 
@@ -276,3 +295,38 @@ def test_progress_counts_updates_of_the_whole_run(capsys):
     assert (progress.bar.n, progress.bar.total) == (7, 10)
     progress.release()
     assert "7/10" in capsys.readouterr().err
+
+
+def test_compiling_does_not_count_as_a_step():
+    progress = Progress(step=0, total=10, batches_per_step=1)
+    progress.on_train_begin()
+    start = progress.bar.start_t
+    time.sleep(0.05)
+    progress.on_train_batch_end(0)
+    compiled = progress.bar.start_t
+    time.sleep(0.01)
+    progress.on_train_batch_end(1)
+    assert start + 0.05 <= compiled == progress.bar.start_t
+    progress.release()
+
+
+# === KeptPresets ===
+
+
+def test_a_kept_model_is_the_average_and_training_goes_on(sizes, inputs, tmp_path):
+    model = Electra(**sizes)
+    optimizer = AdamW(1e-2, use_ema=True, ema_momentum=0.5)
+    model.compile(optimizer=optimizer, jit_compile=False)
+    model.train_on_batch(inputs)
+    model.train_on_batch(inputs)
+    averages = [np.array(v) for v in optimizer._model_variables_moving_average]
+    before = weights(model)
+    kept = KeptPresets(model, tmp_path, every=4)
+    for step in (2, 4, 6):
+        kept.on_interval_end(step, {})
+    for one, other in zip(weights(model), before, strict=True):
+        np.testing.assert_array_equal(one, other)
+    assert [path.name for path in tmp_path.iterdir()] == ["step-000000004"]
+    loaded = Electra.from_preset(tmp_path / "step-000000004")
+    for variable, average in zip(loaded.trainable_variables, averages, strict=True):
+        np.testing.assert_array_equal(np.array(variable), average)

@@ -1,13 +1,13 @@
-import contextlib
 import csv
 import dataclasses
-import hashlib
-import io
-import json
 import os
 import re
 import resource
+import shutil
 import signal
+import struct
+import tempfile
+from pathlib import Path
 
 import keras
 import matplotlib.image
@@ -15,15 +15,12 @@ import numpy as np
 import pytest
 from safetensors.numpy import load_file
 
-from keras_corrupt.data.prepare import prepare_dataset
-from keras_corrupt.models import Electra, MaskedLM, Teams
+from keras_corrupt.models import Electra, Teams
 from keras_corrupt.models.baselines import Unigram
 from keras_corrupt.models.named_variables import named_variables
 from keras_corrupt.tokenizers import load
 from keras_corrupt.training import (
     Checkpoints,
-    PretrainConfig,
-    loop,
     main,
     pretrain,
     report,
@@ -34,79 +31,9 @@ from keras_corrupt.training.callbacks import (
     Progress,
     read_metrics,
 )
-from keras_corrupt.training.run_directory import locked
+from tests.training.conftest import ENCODER, command_line, contents
 
-#: A preset that takes seconds, in the place of `tiny`.
-ENCODER = {
-    "vocabulary_size": 120,
-    "num_layers": 1,
-    "hidden_size": 16,
-    "intermediate_size": 32,
-    "num_heads": 2,
-    "max_length": 40,
-}
-ELECTRA = {
-    "discriminator": ENCODER,
-    "generator": {"hidden_size": 8, "intermediate_size": 16, "num_heads": 1},
-    "mask_rate": 0.15,
-}
-
-
-@pytest.fixture(scope="module", autouse=True)
-def presets():
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setitem(Electra.presets, "tiny", ELECTRA)
-        patch.setitem(MaskedLM.presets, "tiny", {"encoder": ENCODER, "mask_rate": 0.15})
-        yield
-
-
-@pytest.fixture(scope="module")
-def recipe(prepared):
-    """Six steps in two intervals, of 16 x 32 tokens."""
-    return PretrainConfig(
-        model="Electra",
-        preset="tiny",
-        output="",
-        data=str(prepared.directory),
-        sequence_length=32,
-        batch_size=16,
-        steps=6,
-        learning_rate=1e-2,
-        warmup_steps=1,
-        interval=3,
-        validation_batches=2,
-        objective={"mask_rate": 0.2},
-    )
-
-
-@pytest.fixture
-def config(recipe, tmp_path):
-    return dataclasses.replace(recipe, output=str(tmp_path / "run"))
-
-
-@dataclasses.dataclass
-class Run:
-    """What a finished run returned, printed and wrote."""
-
-    config: PretrainConfig
-    model: Electra
-    printed: str
-    directory: os.PathLike
-
-
-@pytest.fixture(scope="module")
-def finished(recipe, tmp_path_factory):
-    directory = tmp_path_factory.mktemp("finished") / "run"
-    config = dataclasses.replace(recipe, output=str(directory))
-    with contextlib.redirect_stdout(io.StringIO()) as printed:
-        model = pretrain(config)
-    return Run(config, model, printed.getvalue(), directory)
-
-
-def command_line(config):
-    """The flags that make a recipe run `config`."""
-    flags = [f"--output={config.output}"]
-    return flags + ["--data", config.data] if config.data else flags
+pytestmark = pytest.mark.usefixtures("presets")
 
 
 def weights_of(directory):
@@ -127,174 +54,6 @@ def assert_same_weights(one, other):
     assert a.keys() == b.keys() and len(a) > 50
     for name, array in a.items():
         np.testing.assert_array_equal(array, b[name], err_msg=name)
-
-
-def contents(directory):
-    return {
-        str(path.relative_to(directory)): hashlib.sha256(path.read_bytes()).hexdigest()
-        for path in directory.rglob("*")
-        if path.is_file()
-    }
-
-
-# === Bad input: an error before long work, and nothing written ===
-
-
-@pytest.mark.parametrize(
-    "changes, message",
-    [
-        ({"preset": "huge"}, r"--preset huge: unknown; known are tiny, small, base"),
-        ({"data": None}, "what to train on: --corpus .* or --data"),
-        ({"data": "absent"}, "absent: holds no dataset.json.*Prepare it with"),
-        (
-            {"objective": {"mask_rate": 0.0}},
-            "mask_rate` must lie.*got 0.0",
-        ),
-        (
-            {"objective": {"mask_rate": 1.0}},
-            "mask_rate` must lie.*got 1.0",
-        ),
-        (
-            {"objective": {"mask_rate": "x"}},
-            "mask_rate` must lie.*got 'x'",
-        ),
-        (
-            {"objective": {"mask_rat": 0.15}},
-            "'mask_rat'. The nearest are mask_rate",
-        ),
-        (
-            {"objective": {"generator": {"layers": 1}}},
-            "no option 'generator.layers'.*generator.num_layers",
-        ),
-        ({"objective": {"generator": 3}}, "'generator'.*is a network.*not 3"),
-        ({"model": "Electric"}, "'Electric' is none of the known.*Electra, MaskedLM"),
-        ({"model": "absent:Own"}, "'absent:Own' cannot be imported: No module"),
-        ({"model": "math:sqrt"}, "'math:sqrt' is none of the known"),
-        ({"objective": {"tied_embeddings": "x"}}, "token_and_position.*got 'x'"),
-        ({"sequence_length": 41}, "--sequence_length 41 is longer than the 40 pos"),
-        ({"sequence_length": 16}, "up to 32 tokens, more than max_length=16.*again"),
-        ({"accumulate": 3}, "--batch_size 16 is not divisible by --accumulate 3"),
-        ({"warmup_steps": 6}, "--warmup_steps 6 must be less than --steps 6"),
-        ({"steps": 0}, "--steps must be at least 1"),
-        ({"interval": 0}, "--interval must be at least 1"),
-        ({"ema": 1.0}, r"--ema 1\.0 must be at least 0 and less than 1"),
-        ({"init_from": "absent"}, "'absent'.*nor a directory"),
-    ],
-)
-def test_bad_settings(config, tmp_path, changes, message):
-    with pytest.raises(ValueError, match=message):
-        pretrain(dataclasses.replace(config, **changes))
-    assert list(tmp_path.iterdir()) == []
-
-
-@pytest.mark.parametrize(
-    "changes, message",
-    [
-        ({"corpus": ("{here}/empty.txt",)}, "empty.txt|no document|no text"),
-        ({"corpus": ("{here}/absent*.txt",)}, r"absent\*\.txt"),
-        ({"vocabulary": "{here}"}, "(?i)director"),
-        ({"vocabulary": "{here}/vocab.txt"}, r"\[MASK\]"),
-        ({"vocabulary": "{here}/absent.txt"}, "absent.txt"),
-        ({"sequence_length": 2}, "max_length=2"),
-    ],
-)
-def test_bad_corpus_or_vocabulary(config, tmp_path, corpus, changes, message):
-    here = tmp_path / "here"
-    here.mkdir()
-    (here / "empty.txt").write_text("")
-    (here / "vocab.txt").write_text("[PAD]\n[UNK]\n[CLS]\n[SEP]\nthe\n")
-    before = contents(tmp_path)
-    placed = json.loads(json.dumps(changes).replace("{here}", str(here)))
-    config = dataclasses.replace(config, data=None, corpus=(corpus,), workers=1)
-    config = dataclasses.replace(config, **placed)
-    with pytest.raises((ValueError, OSError), match=message):
-        pretrain(config)
-    assert contents(tmp_path) == before
-    assert not os.path.exists(config.output)
-
-
-def test_data_of_another_vocabulary_than_init_from(
-    config, corpus, settings, finished, tmp_path
-):
-    other = tmp_path / "other"
-    prepare_dataset(corpus, other, **settings | {"vocabulary_size": 100})
-    config = dataclasses.replace(
-        config, data=str(other), init_from=str(finished.directory / "preset")
-    )
-    with pytest.raises(ValueError, match="another vocabulary.*Prepare it anew"):
-        pretrain(config)
-    assert not os.path.exists(config.output)
-
-
-def test_sequences_longer_than_the_positions_of_init_from(config, finished):
-    config = dataclasses.replace(
-        config, sequence_length=41, init_from=str(finished.directory / "preset")
-    )
-    with pytest.raises(ValueError, match="41 is longer than the 40 positions"):
-        pretrain(config)
-    assert not os.path.exists(config.output)
-
-
-def test_output_with_foreign_files_is_left_alone(config, tmp_path):
-    (tmp_path / "run").mkdir()
-    (tmp_path / "run" / "thesis.tex").write_text("important")
-    before = contents(tmp_path)
-    with pytest.raises(ValueError, match="not the directory of a run.*new one"):
-        pretrain(config)
-    assert contents(tmp_path) == before
-    with pytest.raises(ValueError, match="not the directory of a run"):
-        pretrain(dataclasses.replace(config, output=f"{config.output}/thesis.tex"))
-    assert contents(tmp_path) == before
-
-
-def test_output_with_another_run_lists_each_difference(finished):
-    before = contents(finished.directory)
-    other = dataclasses.replace(
-        finished.config, learning_rate=1e-3, steps=7, objective={"mask_rate": 0.25}
-    )
-    with pytest.raises(ValueError) as caught:
-        pretrain(other)
-    message = str(caught.value)
-    assert "learning_rate: was 0.01, asked 0.001" in message
-    assert "steps: was 6, asked 7" in message
-    assert "objective: was {'mask_rate': 0.2}, asked {'mask_rate': 0.25}" in message
-    assert message.count(": was ") == 3
-    assert "delete it" in message
-    assert contents(finished.directory) == before
-
-
-def test_output_where_another_process_trains(finished):
-    with locked(finished.directory):
-        with pytest.raises(ValueError, match="Another process is training in"):
-            pretrain(finished.config)
-    pretrain(finished.config)  # free again
-
-
-def test_no_other_process_can_train_where_one_does(config, monkeypatch):
-    def second(*_, **__):
-        pretrain(config)
-
-    monkeypatch.setattr(loop, "train", second)
-    with pytest.raises(ValueError, match="Another process is training in"):
-        pretrain(config)
-
-
-@pytest.mark.parametrize("flags", [["--nonsense", "1"], ["--steps", "many"]])
-def test_a_flag_that_is_none_exits_with_2(config, tmp_path, monkeypatch, capsys, flags):
-    monkeypatch.setattr("sys.argv", ["recipe.py", *command_line(config), *flags])
-    with pytest.raises(SystemExit) as caught:
-        main(config, "A recipe.")
-    assert caught.value.code == 2
-    assert flags[0] in capsys.readouterr().err
-    assert list(tmp_path.iterdir()) == []
-
-
-def test_errors_reach_the_command_line_in_one_line(config, tmp_path, monkeypatch):
-    flags = [*command_line(config), "--accumulate", "3"]
-    monkeypatch.setattr("sys.argv", ["recipe.py", *flags])
-    with pytest.raises(SystemExit, match="^Error: --batch_size 16 is not divisible"):
-        main(config, "A recipe.")
-    assert list(tmp_path.iterdir()) == []
 
 
 def test_warns_of_far_fewer_tokens_than_the_recipe(config, monkeypatch, capsys):
@@ -457,7 +216,11 @@ def test_a_finished_run_run_again_prints_the_table_again(finished, capsys):
 def test_interrupted_then_short_of_space_then_finished(
     config, finished, monkeypatch, capsys
 ):
-    """Ctrl-C within an interval, then a full disk; the result is that of one run."""
+    """Ctrl-C within an interval, then a full disk; the result is that of one run.
+
+    But that one kept no presets on its way.
+    """
+    config = dataclasses.replace(config, keep_presets=3)
     directory = runner.Path(config.output)
     monkeypatch.setattr("sys.argv", ["recipe.py", *command_line(config)])
 
@@ -503,6 +266,11 @@ def test_interrupted_then_short_of_space_then_finished(
     main(config, "A recipe.")
     assert "Continuing at step 4." in capsys.readouterr().out
     assert_same_weights(directory, finished.directory)
+    first, last = sorted((directory / "presets").iterdir())
+    assert (first.name, last.name) == ("step-000000003", "step-000000006")
+    for one, other, same in (first, last, False), (last, directory / "preset", True):
+        a, b = (load_file(d / "generator/model.safetensors") for d in (one, other))
+        assert all(np.array_equal(a[name], b[name]) for name in a) == same
     rows, expected = (
         read_metrics(d / "metrics.csv") for d in (directory, finished.directory)
     )
@@ -528,11 +296,61 @@ def test_a_non_finite_loss_leaves_no_checkpoint(config, tmp_path, model):
     assert not (tmp_path / "run" / "preset").exists()
 
 
+@pytest.mark.parametrize("damage", ["flipped", "foreign"])
+def test_a_record_that_cannot_be_read(config, prepared, tmp_path, monkeypatch, damage):
+    """Found out while training, in one line; the same command goes on afterwards."""
+    data = tmp_path / "data"
+    shutil.copytree(prepared.directory, data)
+    for shard in prepared.train.shards:
+        content = bytearray((data / shard.file).read_bytes())
+        if damage == "flipped":
+            content[len(content) // 2] ^= 255
+        else:
+            content = with_records_of(content, b"\xff")
+        (data / shard.file).write_bytes(content)
+    config = dataclasses.replace(config, model="MaskedLM", data=str(data), steps=200)
+    monkeypatch.setattr("sys.argv", ["recipe.py", *command_line(config)])
+    with pytest.raises(SystemExit) as caught:
+        main(config, "A recipe.")
+    error = str(caught.value.code)
+    assert error.count("\n") == 0
+    assert re.match(f"Error: --data {data}: a record cannot be read .*goes on", error)
+
+
+def with_records_of(content, byte):
+    """Returns a shard whose records are all of one byte, with right checksums."""
+    import tensorflow as tf
+
+    with tempfile.NamedTemporaryFile() as file:
+        with tf.io.TFRecordWriter(file.name) as writer:
+            offset = 0
+            while offset < len(content):
+                (length,) = struct.unpack_from("<Q", content, offset)
+                writer.write(byte * length)
+                offset += length + 16
+        return Path(file.name).read_bytes()
+
+
 # === --init_from ===
 
 
 class Started(Exception):
     """Training would begin."""
+
+
+@pytest.mark.tensorflow_only  # Once is enough.
+def test_what_separates_documents_reaches_the_examples(config, corpus, monkeypatch):
+    asked = {}
+
+    def prepare(*_, **settings):
+        asked.update(settings)
+        raise Started
+
+    monkeypatch.setattr(runner, "prepare_dataset", prepare)
+    changes = {"data": None, "corpus": (corpus,), "documents": "lines"}
+    with pytest.raises(Started):
+        pretrain(dataclasses.replace(config, **changes))
+    assert asked["documents"] == "lines"
 
 
 @pytest.mark.parametrize("source", ["data", "corpus"])

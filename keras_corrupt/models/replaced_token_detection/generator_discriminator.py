@@ -24,6 +24,9 @@ from keras_corrupt.models.pretrainer import Pretrainer
 from keras_corrupt.models.replaced_token_detection import objective
 from keras_corrupt.models.replaced_token_detection.examples import describe_detections
 
+#: Enough to tell logits apart that differ by hundredths, as all do at first.
+AUC_THRESHOLDS = 4096
+
 
 class TokenScores(NamedTuple):
     """A text's tokens and, for each, the probability that it was replaced."""
@@ -94,9 +97,7 @@ class ReplacedTokenDetection(Pretrainer):
         self.accuracy = keras.metrics.Mean(name="mlm_accuracy")
         self.sampled_accuracy = keras.metrics.Mean(name="sampled_accuracy")
         self.replaced_fraction = keras.metrics.Mean(name="replaced_fraction")
-        # An untrained discriminator gives all tokens nearly one probability, so the
-        # curve needs many thresholds to have points between them.
-        self.auc = keras.metrics.AUC(num_thresholds=1000, name="rtd_auc")
+        self.auc = keras.metrics.AUC(num_thresholds=AUC_THRESHOLDS, name="rtd_auc")
         self.precision = keras.metrics.Precision(name="rtd_precision")
         self.recall = keras.metrics.Recall(name="rtd_recall")
 
@@ -170,9 +171,12 @@ class ReplacedTokenDetection(Pretrainer):
 
         replaced, real = outputs["replaced"], outputs["padding_mask"]
         self.replaced_fraction.update_state(replaced, real)
-        probability = ops.sigmoid(outputs["rtd_logits"])
-        for metric in (self.auc, self.precision, self.recall):
-            metric.update_state(replaced, probability, real)
+        logits = outputs["rtd_logits"]
+        # The area is the same on any scale. On this one Keras's thresholds, which are
+        # evenly spaced, are closest where the logits begin and most of them stay.
+        self.auc.update_state(replaced, ops.sigmoid(0.5 * logits + 1.0), real)
+        for metric in (self.precision, self.recall):
+            metric.update_state(replaced, ops.sigmoid(logits), real)
 
     def score(self, texts, batch_size=32):
         """Gives each token of each text the probability that it was replaced.

@@ -1,0 +1,80 @@
+"""The examples of a run: what those of `--data` decide, and that they stay the same."""
+
+import dataclasses
+import re
+
+from keras_corrupt.data import load_dataset_info
+from keras_corrupt.training.config import PretrainConfig
+
+#: Fields of `PretrainConfig` that tell how examples are made.
+DECIDED = (
+    *("corpus", "vocabulary", "tokenizer", "vocabulary_size", "lowercase"),
+    *("strip_accents", "language_neutral", "documents", "validation_fraction"),
+    "on_bad_bytes",
+)
+
+
+def made_with(info):
+    """Returns how examples were made: field of `PretrainConfig` -> value.
+
+    Args:
+        info: A `DatasetInfo`. What it does not tell had no other value then.
+    """
+    known = PretrainConfig.defaults() | info.settings
+    settings = {name: known[name] for name in DECIDED}
+    size = info.settings.get("vocabulary_size") or info.vocabulary_size
+    names = tuple(source["name"] for source in info.corpus)
+    return settings | {"vocabulary": None, "vocabulary_size": size, "corpus": names}
+
+
+def with_data(config):
+    """Returns the configuration with what the examples of `--data`, if any, decide.
+
+    Raises:
+        DatasetError: They are none.
+    """
+    if not config.data:
+        return config
+    return dataclasses.replace(config, **made_with(load_dataset_info(config.data)))
+
+
+def check_flags(config, flags):
+    """Raises a `ValueError` for a flag that `--data` decides, and otherwise.
+
+    Args:
+        config: A `PretrainConfig`.
+        flags: The command line that it was read from, a list of strings.
+    """
+    found = (re.match(r"--(?:no[-_])?([\w-]+)", flag) for flag in flags)
+    given = {match[1].replace("-", "_") for match in found if match}
+    asked = [name for name in DECIDED if name in given]
+    decided = with_data(config) if asked else config
+    for name in asked:
+        value, known = getattr(config, name), getattr(decided, name)
+        if value not in (known, None, ()):
+            raise ValueError(
+                f"--{name} {shown(value)}: the examples of --data {config.data} were "
+                f"made with {shown(known)}. Leave it out, or prepare others."
+            )
+
+
+def shown(value):
+    """Returns a setting of examples as a person reads it."""
+    if isinstance(value, tuple):
+        return ", ".join(value[:3]) + ", ..." * (len(value) > 3)
+    return "one of their own" if value is None else str(value)
+
+
+def describe(info):
+    """Returns how examples were made, in a line."""
+    made = made_with(info)
+    return "; ".join(
+        [
+            f"{made['tokenizer']} vocabulary of {info.vocabulary_size:,}",
+            "lower case" if made["lowercase"] else "case kept",
+            "accents removed" if made["strip_accents"] else "accents kept",
+            *["language-neutral"] * made["language_neutral"],
+            *["a document a line"] * (made["documents"] == "lines"),
+            f"from {shown(made['corpus'])}",
+        ]
+    )
