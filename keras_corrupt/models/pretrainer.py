@@ -273,9 +273,8 @@ class Pretrainer(FusedTraining, keras.Model):
             raise ValueError(
                 f"The preset {preset!r} has its own tokenizer; don't pass `tokenizer`."
             )
-        model = cls(**merge(config, overrides), tokenizer=saved_tokenizer or tokenizer)
-        preset_directory.load_weights(preset, model)
-        return model
+        config = merge(config, overrides)
+        return preset_directory.load(preset, cls, config, saved_tokenizer or tokenizer)
 
     def save_to_preset(self, directory):
         """Writes architecture, tokenizer and the weights of all networks.

@@ -9,6 +9,7 @@ import tokenizers
 
 #: Several times the largest vocabulary in use.
 MAX_BYTES = 1 << 26
+MAX_TOKENS = 1 << 21
 
 
 def read_bytes(path: str | os.PathLike, max_bytes: int = MAX_BYTES) -> bytes:
@@ -22,7 +23,7 @@ def read_bytes(path: str | os.PathLike, max_bytes: int = MAX_BYTES) -> bytes:
         Its content.
 
     Raises:
-        ValueError: If it is a directory, missing or larger.
+        ValueError: If it is a directory, a pipe or a device, or missing or larger.
     """
     path = os.fspath(path)
     if os.path.isdir(path):
@@ -30,8 +31,10 @@ def read_bytes(path: str | os.PathLike, max_bytes: int = MAX_BYTES) -> bytes:
             f"{path} is a directory, not a vocabulary file. Pass the file, such as "
             f"{os.path.join(path, 'vocab.txt')}, or use load(directory)."
         )
-    if not os.path.isfile(path):
+    if not os.path.exists(path):
         raise ValueError(f"{path}: no such vocabulary file.")
+    if not os.path.isfile(path):
+        raise ValueError(f"{path}: a pipe or a device, and not a file.")
     with open(path, "rb") as file:
         content = file.read(max_bytes + 1)
     if len(content) > max_bytes:
@@ -68,9 +71,14 @@ def read_vocabulary(path: str | os.PathLike) -> list[str]:
         The tokens.
 
     Raises:
-        ValueError: If it cannot be read or is not UTF-8.
+        ValueError: If it cannot be read, is not UTF-8, or has too many lines.
     """
-    vocabulary = [line.rstrip("\r") for line in read_text(path).split("\n")]
+    text = read_text(path)
+    if text.count("\n") > MAX_TOKENS:
+        raise ValueError(
+            f"{path}: has over {MAX_TOKENS:,} lines, more than any vocabulary."
+        )
+    vocabulary = [line.rstrip("\r") for line in text.split("\n")]
     while vocabulary and not vocabulary[-1]:
         vocabulary.pop()
     return vocabulary

@@ -7,7 +7,7 @@ import keras
 import numpy as np
 import pytest
 
-from keras_corrupt.models import Electra, MaskedLM, preset_directory
+from keras_corrupt.models import Electra, MaskedLM, safetensors_weights
 from keras_corrupt.models.electra import cost
 from keras_corrupt.models.electra.presets import PRESETS
 
@@ -98,7 +98,7 @@ def test_a_failed_save_leaves_the_old_preset(tmp_path, sizes, inputs, monkeypatc
         raise OSError(28, "No space left on device")
 
     other = scrambled(Electra(**sizes))
-    monkeypatch.setattr(preset_directory, "save_file", full)
+    monkeypatch.setattr(safetensors_weights, "save_file", full)
     with pytest.raises(OSError):
         other.save_to_preset(tmp_path / "p")
     monkeypatch.undo()
