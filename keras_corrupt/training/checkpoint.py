@@ -156,7 +156,8 @@ class Checkpoints:
                 description, arrays = _read(path, step)
             # Damage makes the readers of archives and arrays raise anything.
             except Exception as error:
-                unreadable.append(f"{path}: {error or type(error).__name__}")
+                reason = " ".join(str(error).split()) or type(error).__name__
+                unreadable.append(f"{path}: {reason}")
                 continue
             if None not in (trained_on := description.get("data"), self.data):
                 if trained_on != self.data:
@@ -173,7 +174,7 @@ class Checkpoints:
                 arrays = {n: a for n, a in arrays.items() if n.startswith("model/")}
             _check(arrays, expected, path)
             for problem in unreadable:
-                print(f"Passing over a checkpoint that cannot be read: {problem}")
+                print(f"Passing over {problem}")
             return step, {name: arrays[name] for name in expected}
         if unreadable:
             raise CheckpointError(

@@ -14,6 +14,7 @@ import csv
 import json
 import os
 import random
+import shutil
 import signal
 import subprocess
 import sys
@@ -38,7 +39,7 @@ class Journey:
 
     def __init__(self, folder):
         self.log = open(folder.with_suffix(".log"), "w+")
-        cache = str(folder.parents[1] / "compiled")
+        cache = str(folder.parent / "compiled")
         self.started = time.monotonic()
         self.process = subprocess.Popen(
             [sys.executable, str(JOURNEY)],
@@ -118,18 +119,19 @@ def differences(ours, expected):
             yield name
 
 
-def new_folder(parent, name):
-    folder = parent / name / "journey"
-    folder.mkdir(parents=True)
-    write_inputs(folder)
-    return folder
+def clear(folder):
+    """Removes what a journey left, so that the next one begins anew."""
+    for name in ("run", "tuned"):
+        shutil.rmtree(folder / name)
 
 
 def main(kills, seed):
     draw = random.Random(seed)
     parent = Path(tempfile.mkdtemp(prefix="kills-"))
     print(f"In {parent}, seed {seed}.", flush=True)
-    folder = new_folder(parent, "alone")
+    folder = parent / "journey"
+    folder.mkdir()
+    write_inputs(folder)
     alone = Journey(folder)
     start_up = alone.imported()
     code, line = alone.end()
@@ -140,14 +142,14 @@ def main(kills, seed):
     print(f"Left alone: {start_up:.0f} s to import, {work:.0f} s of work.", flush=True)
 
     killed = rounds = 0
-    folder = new_folder(parent, "round-0")
-    while killed < kills or rounds == 0 or any(folder.glob("run")):
+    clear(folder)
+    while killed < kills or any(folder.glob("run")):
         journey = Journey(folder)
         if killed < kills:
             # Mostly while it works; a part of that, so that it can get on.
             if draw.random() < 0.9:
                 journey.imported()
-                seconds = draw.random() * work * draw.choice((0.05, 0.2, 0.6))
+                seconds = draw.random() * work * draw.choice((0.02, 0.1, 0.4))
             else:
                 seconds = draw.random() * start_up
         else:
@@ -163,7 +165,7 @@ def main(kills, seed):
             sys.exit(f"{folder} after {killed} kills: {'; '.join(wrong[:5])}")
         rounds += 1
         print(f"Round {rounds} ended as if left alone.", flush=True)
-        folder = new_folder(parent, f"round-{rounds}")
+        clear(folder)
     print(f"{killed} kills in {rounds} rounds lost and changed nothing.")
 
 
