@@ -198,6 +198,8 @@ def _check_file(path):
 def _read_config(directory):
     path = directory / "config.json"
     try:
+        if not path.is_file():
+            raise ValueError("there is no such file")
         text = read_text(path, _MAX_CONFIG_BYTES)
         content = json.loads(text, parse_constant=_no_number)
         if content["format"] not in WEIGHTS:
