@@ -238,11 +238,12 @@ def _beside(directory, process, kind):
 
 def _left_behind(directory, kind):
     """Lists what processes that have ended left of a kind, or this one."""
-    pattern = _beside(Path(glob.escape(directory.name)), "*", kind).name
+    pattern = f".{glob.escape(directory.name)}.*.{kind}"
     found = []
     for path in directory.parent.glob(pattern):
         process = path.name.split(".")[-2]
-        if process.isdigit() and not _runs(int(process)):
+        named_so = process.isdecimal() and path == _beside(directory, process, kind)
+        if named_so and not _runs(int(process)):
             found.append(path)
     return found
 

@@ -10,6 +10,7 @@ the backend. The first line that is wrong ends the program with the code 1.
 """
 
 import argparse
+import contextlib
 import csv
 import json
 import os
@@ -67,10 +68,8 @@ class Journey:
         except subprocess.TimeoutExpired:
             self.process.kill()
             self.process.wait()
-        try:  # workers that it left
+        with contextlib.suppress(ProcessLookupError):  # workers that it left
             os.killpg(self.process.pid, signal.SIGKILL)
-        except ProcessLookupError:
-            pass
         lines = self.text().splitlines()
         self.log.close()
         return self.process.returncode, lines[-1] if lines else ""
@@ -92,10 +91,20 @@ def contents(folder):
             content = without_times(json.loads(path.read_text()))
         elif path.suffix == ".csv":
             with open(path, newline="") as file:
-                content = [without_times(row) for row in csv.DictReader(file)]
+                content = [numbers(without_times(row)) for row in csv.DictReader(file)]
         else:
             content = path.read_bytes()
         found[name] = content
+    return found
+
+
+def numbers(row):
+    """Returns a row of a table, in which 512 and 512.0 are the same."""
+    found = {}
+    for name, text in row.items():
+        with contextlib.suppress(ValueError):
+            text = float(text)
+        found[name] = text
     return found
 
 
@@ -111,6 +120,8 @@ def differences(ours, expected):
     """Yields the names of what is not as expected."""
     for name in sorted(ours.keys() | expected.keys()):
         a, b = ours.get(name), expected.get(name)
+        if isinstance(a, list) and isinstance(b, list):
+            a, b = dict(enumerate(a)), dict(enumerate(b))
         if type(a) is not type(b):
             yield name
         elif isinstance(a, dict):

@@ -23,10 +23,10 @@ def preset(tmp_path_factory):
 @pytest.mark.parametrize("case", CASES)
 def test_a_bad_preset_is_refused(case, preset, tmp_path):
     with bad_preset(preset, tmp_path, CASES[case]) as directory:
-        refusal(lambda: load_preset(directory), directory)
+        refusal(load_preset, directory)
 
 
 @pytest.mark.parametrize("case", HDF5_CASES)
 def test_a_bad_preset_of_the_first_format_is_refused(case, tmp_path):
     with bad_preset(VERSION_1, tmp_path, HDF5_CASES[case]) as directory:
-        refusal(lambda: load_preset(directory), directory)
+        refusal(load_preset, directory)

@@ -230,11 +230,12 @@ class TestReplacement:
         other = f".p.{os.getppid()}.tmp"  # of a process that runs
         for name in (f".p.{process_that_ended}.tmp", f".p.{process_that_ended}.old"):
             (tmp_path / name / "generator").mkdir(parents=True)
-        for name in (other, ".p.of-mine.tmp"):
+        mine = f".p.q.{process_that_ended}.tmp"  # of a preset p.q
+        for name in (other, mine):
             (tmp_path / name).mkdir()
         Electra(**sizes).save_to_preset(tmp_path / "p")
         left = {path.name for path in tmp_path.iterdir()}
-        assert left == {"p", other, ".p.of-mine.tmp"}
+        assert left == {"p", other, mine}
         Electra.from_preset(tmp_path / "p")
 
 
