@@ -58,9 +58,9 @@ def main():
             batch_size=8,
             accumulate=2,
             ema=0.9,
-            steps=24,
+            steps=60,
             learning_rate=1e-3,
-            warmup_steps=4,
+            warmup_steps=6,
             interval=2,
             validation_batches=1,
         )

@@ -61,6 +61,14 @@ class Journey:
             time.sleep(0.05)
         return time.monotonic() - self.started
 
+    def trains(self, checkpoints):
+        """Waits for the next checkpoint, if there is one."""
+        known = set(checkpoints.glob("*.npz"))
+        while self.process.poll() is None and "Curves:" not in self.text():
+            if set(checkpoints.glob("*.npz")) - known:
+                break
+            time.sleep(0.01)
+
     def end(self, seconds=None):
         """Waits so long, then kills; returns the code and the last line printed."""
         try:
@@ -156,15 +164,17 @@ def main(kills, seed):
     clear(folder)
     while killed < kills or any(folder.glob("run")):
         journey = Journey(folder)
-        if killed < kills:
-            # Mostly while it works; a part of that, so that it can get on.
-            if draw.random() < 0.9:
-                journey.imported()
-                seconds = draw.random() * work * draw.choice((0.02, 0.1, 0.4))
-            else:
-                seconds = draw.random() * start_up
-        else:
+        moment = draw.random()
+        if killed == kills:
             seconds = None
+        elif moment < 0.1:
+            seconds = draw.random() * start_up
+        elif moment < 0.5:
+            journey.imported()
+            seconds = draw.random() * work * draw.choice((0.02, 0.1, 0.4))
+        else:  # training, which is short
+            journey.trains(folder / "run" / "checkpoints")
+            seconds = draw.random() * draw.choice((0.1, 1.0))
         code, line = journey.end(seconds)
         if code == -signal.SIGKILL:
             killed += 1
