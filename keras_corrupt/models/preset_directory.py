@@ -216,7 +216,7 @@ def _read_config(directory):
     except (OSError, ValueError, KeyError, TypeError, RecursionError) as error:
         raise ValueError(
             f"{directory} is not a directory that save_to_preset wrote: "
-            f"{path.name}: {error}"
+            f"{path.name}: {error}. Give one that it wrote or, to save, a new one."
         ) from error
     return content
 
