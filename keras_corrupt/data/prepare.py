@@ -47,7 +47,6 @@ def prepare_dataset(
     lowercase: bool = True,
     strip_accents: bool = True,
     language_neutral: bool = False,
-    documents: str = "blank_lines",
     max_length: int = 128,
     validation_fraction: float = 0.005,
     shard_bytes: int = 100_000_000,
@@ -82,7 +81,6 @@ def prepare_dataset(
             every kind of vocabulary and with `language_neutral`.
         language_neutral: Whether word pieces are to treat every script alike; see
             `WordPieceTokenizer`. The other kinds do.
-        documents: What separates documents in text files.
         max_length: Tokens of the longest example, special tokens included.
         validation_fraction: Share of the documents to hold out; each split needs one.
         shard_bytes: Size of a training shard, passed by one record at most.

@@ -1,6 +1,5 @@
 """The base of every fine-tuned model: a pretrained encoder, a head, raw text."""
 
-import os
 from typing import NamedTuple
 
 import keras
@@ -13,7 +12,7 @@ from keras_corrupt.kernels import FusedTraining
 from keras_corrupt.models import preset_directory
 from keras_corrupt.models.encoder_sizes import ENCODERS
 from keras_corrupt.models.pretrainer import Pretrainer, weighted_mean
-from keras_corrupt.models.registry import find_class, registered_name
+from keras_corrupt.models.registry import registered_name
 from keras_corrupt.models.trained_presets import directory_of, trained_presets
 
 
@@ -180,7 +179,7 @@ class DownstreamModel(FusedTraining, keras.Model):
             if tokenizer is not None:
                 size = {"vocabulary_size": tokenizer.vocabulary_size}
                 config["encoder"] = {**config["encoder"], **size}
-        elif not os.path.isdir(preset):
+        elif not preset_directory.recovered(preset).is_dir():
             raise ValueError(
                 f"Unknown preset {str(preset)!r}: neither one of "
                 f"{sorted({*ENCODERS, *trained_presets()})} nor a directory."
@@ -244,10 +243,8 @@ def load_preset(directory):
     from keras_corrupt.downstream import finetuner  # noqa: F401
 
     directory = directory_of(directory)
-    cls = find_class(preset_directory.class_name(directory), keras.Model)
+    cls = preset_directory.find_model_class(directory, keras.Model)
     if not issubclass(cls, DownstreamModel):
         return models.load_preset(directory)
     config, tokenizer = preset_directory.read(directory, cls)
-    model = cls(**config, tokenizer=tokenizer)
-    preset_directory.load_weights(directory, model)
-    return model
+    return preset_directory.load(directory, cls, config, tokenizer)

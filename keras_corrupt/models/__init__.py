@@ -4,7 +4,6 @@ from keras_corrupt.models import preset_directory
 from keras_corrupt.models.electra.electra import Electra
 from keras_corrupt.models.masked_lm.masked_lm import MaskedLM
 from keras_corrupt.models.pretrainer import Pretrainer
-from keras_corrupt.models.registry import find_class
 from keras_corrupt.models.teams.teams import Teams
 from keras_corrupt.models.trained_presets import directory_of
 
@@ -26,9 +25,5 @@ def load_preset(directory):
         ValueError: It is not such a directory, or of an unknown model.
     """
     directory = directory_of(directory)
-    name = preset_directory.class_name(directory)
-    try:
-        cls = find_class(name, Pretrainer)
-    except ValueError as error:
-        raise ValueError(f"{directory} cannot be loaded: {error}") from error
+    cls = preset_directory.find_model_class(directory, Pretrainer)
     return cls.from_preset(directory)

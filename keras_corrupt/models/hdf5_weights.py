@@ -9,6 +9,7 @@ from pathlib import Path
 
 import h5py
 
+FILE = "model.weights.h5"
 #: Group of a network's file then -> the group where Keras looks for it now.
 MOVED = {
     "vars": "head/vars",
@@ -16,6 +17,18 @@ MOVED = {
     "layers/layer_normalization": "head/norm",
     "classifier": "head/classifier",
 }
+
+
+def count(path):
+    """Returns how many arrays a file holds, and how many numbers they have.
+
+    Raises:
+        ValueError: It holds something else, or points at other files.
+        OSError: It cannot be read.
+    """
+    with h5py.File(path, "r") as file:
+        sizes = [array.size for array in _arrays(file)]
+    return len(sizes), sum(sizes)
 
 
 def load(path, network):
@@ -30,9 +43,12 @@ def load(path, network):
         OSError: It cannot be read.
     """
     with tempfile.TemporaryDirectory() as folder:
-        copy = Path(folder) / "model.weights.h5"
+        copy = Path(folder) / FILE
         with h5py.File(path, "r") as file, h5py.File(copy, "w") as moved:
-            _refuse_external_data(file, path)
+            # Keras passes over what the network has no place for.
+            found = sorted(a.shape for a in _arrays(file) if a.dtype.kind in "fV")
+            if found != sorted(tuple(v.shape) for v in network.weights):
+                raise ValueError("its arrays are not of the shapes of the model's")
             for name in file:
                 file.copy(file[name], moved, name)
             if hasattr(network, "head"):
@@ -48,14 +64,23 @@ def _move(file):
             file.move(old, new)
 
 
-def _refuse_external_data(group, path):
-    # An HDF5 file can point at other files on the reader's disk.
+def _arrays(group):
+    """Yields the arrays of a file; refuses all that is not just an array in it."""
     for name in group:
-        link = group.get(name, getlink=True)
-        if not isinstance(link, h5py.HardLink):
-            raise ValueError(f"{path} links to other data at {name!r}; refused.")
+        # An HDF5 file can point at other files on the reader's disk.
+        if not isinstance(group.get(name, getlink=True), h5py.HardLink):
+            raise ValueError(f"it links to other data at {name!r}; refused")
         item = group[name]
+        # Nor need it be a tree: a group can hold itself.
+        if h5py.h5o.get_info(item.id).rc > 1:
+            raise ValueError(f"{item.name} has several names; refused")
         if isinstance(item, h5py.Group):
-            _refuse_external_data(item, path)
-        elif item.external or item.is_virtual:
-            raise ValueError(f"{path} keeps {name!r} in another file; refused.")
+            yield from _arrays(item)
+            continue
+        stored = item.id.get_storage_size() == item.size * item.dtype.itemsize
+        if item.external or item.is_virtual or not stored:
+            raise ValueError(f"it keeps {item.name} elsewhere or compressed; refused")
+        random_state = "seed_generator" in item.name and item.dtype.kind in "iu"
+        if not (random_state or item.dtype.kind in "fV"):
+            raise ValueError(f"{item.name} holds {item.dtype}, not floats")
+        yield item

@@ -65,5 +65,11 @@ def named_variables(layer):
     return names
 
 
+def named_weights(network):
+    """Returns the named variables of a network but for its random generators'."""
+    weights = {id(variable) for variable in network.weights}
+    return {n: v for n, v in named_variables(network).items() if id(v) in weights}
+
+
 def _joined(name, attribute):
     return f"{name}/{attribute}" if name else attribute

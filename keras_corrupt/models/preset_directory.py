@@ -5,9 +5,12 @@
     <network>/model.safetensors       one folder for each network
 
 Nothing in it is executed or unpickled: JSON, text, and plain arrays only. Presets that
-were written before `model.safetensors` have `model.weights.h5`.
+were written before `model.safetensors` have `model.weights.h5`. Whatever is wrong with
+it is a `ValueError` that names it, and costs no more than its files' size.
 """
 
+import contextlib
+import glob
 import json
 import os
 import shutil
@@ -15,59 +18,96 @@ from pathlib import Path
 
 import keras
 import numpy as np
-import safetensors
-from safetensors.numpy import save_file
 
 from keras_corrupt import tokenizers
-from keras_corrupt.models import hdf5_weights
-from keras_corrupt.models.named_variables import named_variables
-from keras_corrupt.models.registry import registered_name
+from keras_corrupt.models import hdf5_weights, safetensors_weights
+from keras_corrupt.models.named_variables import named_weights
+from keras_corrupt.models.preset_sizes import check_sizes
+from keras_corrupt.models.registry import find_class, registered_name
+from keras_corrupt.tokenizers.reading import read_text
 
 FORMAT = "keras_corrupt/2"
-#: Formats that can be read, with the file of a network's weights.
-WEIGHTS = {"keras_corrupt/1": "model.weights.h5", FORMAT: "model.safetensors"}
+#: Formats that can be read, with what reads a network's weights.
+WEIGHTS = {"keras_corrupt/1": hdf5_weights, FORMAT: safetensors_weights}
+_MAX_CONFIG_BYTES = 1 << 22
+_MAX_WEIGHTS_BYTES = 1 << 34
+_REMEDY = "Restore the preset from where it came, or save it anew."
 
 
 def write(directory, model, dtype=None):
     """Writes `model` to `directory`, whole or not at all, its weights as `dtype`."""
-    directory = Path(directory)
-    if directory.exists() and any(directory.iterdir()):
+    directory = recovered(directory)
+    if directory.exists() and not (directory.is_dir() and _is_empty(directory)):
         _read_config(directory)  # refuses to overwrite anything but a preset
-    temporary = directory.with_name(f".{directory.name}.{os.getpid()}.tmp")
-    shutil.rmtree(temporary, ignore_errors=True)
+    for left in (*_left_behind(directory, "tmp"), *_left_behind(directory, "old")):
+        shutil.rmtree(left, ignore_errors=True)
+    temporary = _beside(directory, os.getpid(), "tmp")
     try:
         temporary.mkdir(parents=True)
         for name, network in model.networks.items():
             (temporary / name).mkdir()
-            save_file(_arrays(network, dtype), temporary / name / WEIGHTS[FORMAT])
+            path = temporary / name / safetensors_weights.FILE
+            safetensors_weights.save(path, network, dtype)
         if model.tokenizer is not None:
             model.tokenizer.save(temporary)
         content = {
             "format": FORMAT,
             "class": registered_name(type(model)),
+            "tokenizer": getattr(model.tokenizer, "fingerprint", None),
             "config": model.get_config(),
         }
         (temporary / "config.json").write_text(json.dumps(content, indent=2) + "\n")
         if directory.exists():
-            old = directory.with_name(f".{directory.name}.{os.getpid()}.old")
+            old = _beside(directory, os.getpid(), "old")
             directory.rename(old)
             temporary.rename(directory)
-            shutil.rmtree(old)
+            old.rename(temporary)  # so that what is called old is always whole
+            shutil.rmtree(temporary)
         else:
             temporary.rename(directory)
     except BaseException:
+        recovered(directory)
         shutil.rmtree(temporary, ignore_errors=True)
         raise
 
 
-def class_name(directory):
-    """Returns the registered name of the model class that a preset is of."""
-    return _read_config(Path(directory))["class"]
+def recovered(directory):
+    """Returns the path of a preset; moves it back if its replacement was broken off.
+
+    Between two renames nothing is at the path.
+    """
+    directory = Path(directory)
+    if not directory.exists():
+        for old in _left_behind(directory, "old"):
+            with contextlib.suppress(OSError):  # another process was faster
+                old.rename(directory)
+    return directory
+
+
+def find_model_class(directory, base):
+    """Returns the class that a preset is of.
+
+    Args:
+        directory: The preset.
+        base: The class that it must be derived from.
+
+    Raises:
+        ValueError: It is no preset, or of a class that is not known.
+    """
+    name = _read_config(recovered(directory))["class"]
+    try:
+        return find_class(name, base)
+    except ValueError as error:
+        raise ValueError(f"{directory} cannot be loaded: {error}") from error
 
 
 def read(directory, cls):
-    """Returns the constructor arguments and the tokenizer (or `None`)."""
-    directory = Path(directory)
+    """Returns the constructor arguments and the tokenizer (or `None`).
+
+    Raises:
+        ValueError: It is no preset of `cls`, or one whose files do not fit together.
+    """
+    directory = recovered(directory)
     if not directory.is_dir():
         raise ValueError(
             f"Unknown preset {str(directory)!r} for {cls.__name__}: neither one of "
@@ -79,86 +119,142 @@ def read(directory, cls):
             f"{directory} is a preset of {content['class']}, not of {cls.__name__}; "
             f"load it with {content['class']}.from_preset."
         )
+    kind = WEIGHTS[content["format"]]
+    counts = [_counted(path, kind) for path in directory.glob(f"*/{kind.FILE}")]
+    arrays, numbers = np.sum(counts, axis=0, dtype=object) if counts else (0, 0)
+    with _refusing(directory / "config.json"):
+        check_sizes(cls, content["config"], arrays, numbers)
     tokenizer = None
-    if (directory / "tokenizer.json").exists():
-        tokenizer = tokenizers.load(directory)
+    with _refusing(directory):
+        if (directory / "tokenizer.json").exists():
+            tokenizer = tokenizers.load(directory)
+        fingerprint = getattr(tokenizer, "fingerprint", None)
+        if content.get("tokenizer", fingerprint) != fingerprint:
+            raise ValueError("its tokenizer is not the one that it was saved with")
     return content["config"], tokenizer
 
 
-def load_weights(directory, model):
-    """Loads the weights of every network of `model`.
+def load(directory, cls, config, tokenizer):
+    """Makes a model and loads its weights.
+
+    Args:
+        directory: The preset.
+        cls: The model's class.
+        config: Its constructor's arguments: those that `read` returned, or some
+            changed.
+        tokenizer: The tokenizer.
 
     Raises:
-        ValueError: A file is missing, or holds other arrays than the network has.
+        ValueError: The arguments make no model, or the weights are another one's.
     """
-    file = WEIGHTS[_read_config(Path(directory))["format"]]
+    directory = Path(directory)
+    with _refusing(directory / "config.json"):
+        model = cls(**config, tokenizer=tokenizer)
+    kind = WEIGHTS[_read_config(directory)["format"]]
     for name, network in model.networks.items():
-        path = Path(directory) / name / file
-        if not path.exists():
-            raise ValueError(f"The preset {str(directory)!r} lacks {path}.")
-        try:
-            if file == WEIGHTS[FORMAT]:
-                _load_safetensors(path, network)
-            else:
-                hdf5_weights.load(path, network)
-        # Keras's reader of HDF5 raises whatever a foreign file makes it.
-        except Exception as error:
-            raise ValueError(
-                f"{path} does not hold the weights of {type(model).__name__}'s {name} "
-                f"as its config.json describes it: {error}"
-            ) from error
+        path = directory / name / kind.FILE
+        _check_file(path)
+        with _refusing(
+            path,
+            f"does not hold the weights of {cls.__name__}'s {name} as its config.json "
+            "describes it: ",
+        ):
+            kind.load(path, network)
+            for weight, variable in named_weights(network).items():
+                if not np.isfinite(keras.ops.convert_to_numpy(variable)).all():
+                    raise ValueError(f"{weight} has NaN or infinity")
+    return model
 
 
-def _weights(network):
-    """Returns the named variables of a network but for its random generators'."""
-    weights = {id(variable) for variable in network.weights}
-    return {n: v for n, v in named_variables(network).items() if id(v) in weights}
+@contextlib.contextmanager
+def _refusing(path, what=""):
+    """Makes an error of whatever kind one that names `path`.
+
+    Constructors and the readers of files raise whatever foreign content makes them.
+    """
+    try:
+        yield
+    except Exception as error:
+        text = " ".join(str(error).split())[:500].rstrip(".")
+        if not isinstance(error, ValueError):
+            text = f"{type(error).__name__} {text}"
+        raise ValueError(f"{path}: {what}{text}. {_REMEDY}") from error
 
 
-def _arrays(network, dtype):
-    return {
-        name: np.ascontiguousarray(keras.ops.convert_to_numpy(variable), dtype)
-        for name, variable in _weights(network).items()
-    }
+def _counted(path, kind):
+    _check_file(path)
+    with _refusing(path):
+        return kind.count(path)
 
 
-def _load_safetensors(path, network):
-    variables = _weights(network)
-    with safetensors.safe_open(path, framework="numpy") as file:
-        shapes = {name: tuple(file.get_slice(name).get_shape()) for name in file.keys()}
-        _check(shapes, variables)  # by the header, before anything is read
-        for name, variable in variables.items():
-            variable.assign(file.get_tensor(name))
-
-
-def _check(shapes, variables):
-    """Raises a `ValueError` unless the names and shapes are those of the variables."""
-    expected = {name: tuple(variable.shape) for name, variable in variables.items()}
-    problems = [f"{name} is missing" for name in expected if name not in shapes]
-    problems += [f"{name} is not the model's" for name in shapes.keys() - expected]
-    problems += [
-        f"{name} has the shape {shapes[name]}, not {shape}"
-        for name, shape in expected.items()
-        if shapes.get(name, shape) != shape
-    ]
-    if problems:
-        more = f"; and {len(problems) - 3} more" if len(problems) > 3 else ""
-        raise ValueError("; ".join(problems[:3]) + more)
+def _check_file(path):
+    with _refusing(path):
+        if not path.is_file():
+            raise ValueError("there is no such file")
+        if path.stat().st_size > _MAX_WEIGHTS_BYTES:
+            raise ValueError(f"it is larger than {_MAX_WEIGHTS_BYTES:,} bytes")
 
 
 def _read_config(directory):
     path = directory / "config.json"
     try:
-        content = json.loads(path.read_text())
+        if not path.is_file():
+            raise ValueError("there is no such file")
+        text = read_text(path, _MAX_CONFIG_BYTES)
+        content = json.loads(text, parse_constant=_no_number)
         if content["format"] not in WEIGHTS:
             raise ValueError(
                 f"its format is {content['format']!r}, none of {', '.join(WEIGHTS)}"
             )
-        if not isinstance(content["config"], dict) or not content["class"]:
+        well_formed = (
+            isinstance(content["class"], str)
+            and isinstance(content["config"], dict)
+            and isinstance(content["config"].get("dtype", ""), str)
+        )
+        if not well_formed:
             raise ValueError("its class or config is malformed")
-    except (OSError, ValueError, KeyError, TypeError) as error:
+    except (OSError, ValueError, KeyError, TypeError, RecursionError) as error:
         raise ValueError(
             f"{directory} is not a directory that save_to_preset wrote: "
-            f"{path.name}: {error}"
+            f"{path.name}: {error}. Give one that it wrote or, to save, a new one."
         ) from error
     return content
+
+
+def _no_number(text):
+    raise ValueError(f"{text} is no number")
+
+
+def _is_empty(directory):
+    return not any(directory.iterdir())
+
+
+# === What stands beside a preset while it is replaced ===
+
+
+def _beside(directory, process, kind):
+    return directory.with_name(f".{directory.name}.{process}.{kind}")
+
+
+def _left_behind(directory, kind):
+    """Lists what processes that have ended left of a kind, or this one."""
+    pattern = f".{glob.escape(directory.name)}.*.{kind}"
+    found = []
+    for path in directory.parent.glob(pattern):
+        process = path.name.split(".")[-2]
+        named_so = process.isdecimal() and path == _beside(directory, process, kind)
+        if named_so and not _runs(int(process)):
+            found.append(path)
+    return found
+
+
+def _runs(process):
+    if process == os.getpid():
+        return False
+    try:
+        os.kill(process, 0)
+    except (ProcessLookupError, OverflowError):
+        return False
+    except PermissionError:
+        pass
+    return True

@@ -278,9 +278,8 @@ class Pretrainer(FusedTraining, keras.Model):
                 f"The preset {str(preset)!r} has its own tokenizer; don't pass "
                 "`tokenizer`."
             )
-        model = cls(**merge(config, overrides), tokenizer=saved_tokenizer or tokenizer)
-        preset_directory.load_weights(preset, model)
-        return model
+        config = merge(config, overrides)
+        return preset_directory.load(preset, cls, config, saved_tokenizer or tokenizer)
 
     def save_to_preset(self, directory, dtype=None):
         """Writes architecture, tokenizer and the weights of all networks.

@@ -1,5 +1,6 @@
 """Checkpoints that continue a run exactly: everything that training changes."""
 
+import hashlib
 import json
 import os
 import re
@@ -82,7 +83,13 @@ class Checkpoints:
         path = self.path(step)
         temporary = path.with_name(f"{path.name}.tmp")
         arrays = state(model)
-        description = {"format": FORMAT, "step": step, "phase": phase}
+        description = {
+            "format": FORMAT,
+            "step": step,
+            "phase": phase,
+            "data": self.data,
+            "arrays": _fingerprint(arrays),
+        }
         text = np.frombuffer(json.dumps(description).encode(), np.uint8)
         try:
             self.directory.mkdir(parents=True, exist_ok=True)
@@ -100,14 +107,19 @@ class Checkpoints:
                 f"Free space or choose another output directory, then run the same "
                 f"command again to continue. {kept}"
             ) from error
-        for old in self.steps()[: -self.keep]:
+        for part in self.directory.glob("step-*.npz.tmp"):  # of a process that died
+            part.unlink()
+        # A later one is none of this run's, or could not be read.
+        known = [known for known in self.steps() if known <= step]
+        for old in known[: -self.keep]:
             self.path(old).unlink()
 
     def restore(self, model, phase=WHOLE_RUN):
         """Loads the latest readable checkpoint into `model`, built and compiled.
 
         One that an earlier phase wrote gives the model its variables; the optimizer,
-        which is this phase's, stays as it is.
+        which is this phase's, stays as it is. A damaged one is passed over for the one
+        before, with a line that says so.
 
         Args:
             model: A `keras.Model`.
@@ -118,7 +130,8 @@ class Checkpoints:
 
         Raises:
             CheckpointError: There are checkpoints and none can be read, or the
-                model is not the one that wrote it.
+                model is not the one that wrote it, or the examples are not those that
+                it was trained on.
         """
         step, arrays = self.distribution.in_all_processes(
             lambda: self._read_latest(model, phase), first_only=True
@@ -140,16 +153,18 @@ class Checkpoints:
         for step in reversed(self.steps()):
             path = self.path(step)
             try:
-                # Opened here, because NumPy leaves a damaged file open.
-                with (
-                    open(path, "rb") as file,
-                    np.load(file, allow_pickle=False) as archive,
-                ):
-                    arrays = {name: archive[name] for name in archive.files}
-                    description = json.loads(bytes(arrays.pop("description")))
-            except (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile) as e:
-                unreadable.append(f"{path}: {e}")
+                description, arrays = _read(path, step)
+            # Damage makes the readers of archives and arrays raise anything.
+            except Exception as error:
+                reason = " ".join(str(error).split()) or type(error).__name__
+                unreadable.append(f"{path}: {reason}")
                 continue
+            if None not in (trained_on := description.get("data"), self.data):
+                if trained_on != self.data:
+                    raise CheckpointError(
+                        f"The examples are not those that {path} was trained on. "
+                        "Bring them back, or use another output directory."
+                    )
             if "format" not in description:
                 names = {id(v): name for name, v in all_variables(model).items()}
                 arrays = numbered_variables.rename(arrays, model, names)
@@ -158,6 +173,8 @@ class Checkpoints:
                 expected = _of_model(model)
                 arrays = {n: a for n, a in arrays.items() if n.startswith("model/")}
             _check(arrays, expected, path)
+            for problem in unreadable:
+                print(f"Passing over {problem}")
             return step, {name: arrays[name] for name in expected}
         if unreadable:
             raise CheckpointError(
@@ -165,6 +182,44 @@ class Checkpoints:
                 + "\n  ".join(unreadable)
             )
         return 0, {}
+
+
+def _read(path, step):
+    """Returns the description and the arrays of a checkpoint, whole and unchanged.
+
+    Raises:
+        Exception: It is damaged, or not the one after `step` steps.
+    """
+    if not path.is_file():
+        raise ValueError("it is no file")
+    arrays = {}
+    with zipfile.ZipFile(path) as archive:
+        for name in archive.namelist():
+            with archive.open(name) as file:
+                arrays[name.removesuffix(".npy")] = _read_array(file)
+    description = json.loads(bytes(arrays.pop("description")))
+    if description["step"] != step:
+        raise ValueError(f"it is the one of step {description['step']}")
+    fingerprint = _fingerprint(arrays)
+    if description.get("arrays", fingerprint) != fingerprint:
+        raise ValueError("its arrays are not those that were saved")
+    return description, arrays
+
+
+def _read_array(file):
+    # As NumPy, but it would make room for whatever the array's header promises.
+    version = np.lib.format.read_magic(file)
+    if version != (1, 0):
+        raise ValueError(f"an array of NumPy's format {version}")
+    shape, fortran, dtype = np.lib.format.read_array_header_1_0(file)
+    order = "F" if fortran else "C"
+    return np.frombuffer(file.read(), dtype).reshape(shape, order=order)
+
+
+def _fingerprint(arrays):
+    """Returns the SHA-256 of the names, shapes and types of arrays."""
+    lines = [f"{n} {a.shape} {a.dtype}" for n, a in sorted(arrays.items())]
+    return hashlib.sha256("\n".join(lines).encode()).hexdigest()
 
 
 def state(model):

@@ -1,0 +1,61 @@
+"""What a preset's config asks for is compared with its weights' files by arithmetic.
+
+A config of a few bytes can describe networks that fill any memory, or that take hours
+to make.
+"""
+
+from keras_corrupt.encoders import TransformerEncoder
+from keras_corrupt.encoders.cost import encoder_parameters, encoder_sizes
+
+#: Weights of a Transformer layer: six matrices with biases, two norms.
+LAYER_ARRAYS = 16
+_SIZES = (
+    *("vocabulary_size", "num_layers", "hidden_size", "intermediate_size"),
+    *("num_heads", "embedding_size", "max_length", "num_segments"),
+)
+
+
+def check_sizes(cls, config, arrays, numbers):
+    """Refuses a config whose encoders are larger than what is saved.
+
+    Args:
+        cls: The model's class.
+        config: Dict. Its constructor's arguments.
+        arrays: Int. Arrays in all the weights' files.
+        numbers: Int. Numbers in them.
+
+    Raises:
+        ValueError: An encoder is larger, or a size of it is none.
+    """
+    for name, encoder in _encoders(cls, config).items():
+        sizes = encoder_sizes(encoder)
+        whole = {size: sizes[size] for size in _SIZES}
+        whole |= sizes["relative_positions"] or {}
+        for size, value in whole.items():
+            if type(value) is not int or value < 0:
+                raise ValueError(f"{size} of {name} is {value!r}, no whole number")
+        if (
+            LAYER_ARRAYS * sizes["num_layers"] > arrays
+            or encoder_parameters(sizes) > numbers
+        ):
+            raise ValueError(
+                f"{name} is larger than the weights that are saved, {numbers:,} "
+                f"numbers in {arrays:,} arrays"
+            )
+
+
+def _encoders(cls, config):
+    """Returns argument -> the encoder that it describes, completed by the first one."""
+    networks = getattr(cls, "network_arguments", {"encoder": TransformerEncoder})
+    names = [n for n, kind in networks.items() if kind is TransformerEncoder]
+    described = {name: config[name] for name in names if name in config}
+    if not described:
+        return {}
+    main = next(iter(described.values()))
+    # A further network can be the main one with another number of layers.
+    layers = {
+        name: {"num_layers": value}
+        for name, value in config.items()
+        if name.endswith("_layers") and not isinstance(value, str)
+    }
+    return {name: {**main, **sizes} for name, sizes in {**described, **layers}.items()}

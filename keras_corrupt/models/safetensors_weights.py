@@ -1,0 +1,75 @@
+"""Weights as presets have them: a safetensors file, plain arrays by name."""
+
+import keras
+import numpy as np
+import safetensors
+from safetensors.numpy import save_file
+
+from keras_corrupt.models.named_variables import named_weights
+
+FILE = "model.safetensors"
+#: Of the header, which is read whole: thousands of arrays.
+_MAX_HEADER_BYTES = 1 << 22
+
+
+def save(path, network, dtype=None):
+    """Writes the weights of `network`, as they are or as another `dtype`."""
+    arrays = {
+        name: np.ascontiguousarray(keras.ops.convert_to_numpy(variable), dtype)
+        for name, variable in named_weights(network).items()
+    }
+    save_file(arrays, path)
+
+
+def count(path):
+    """Returns how many arrays a file holds, and how many numbers they have.
+
+    Raises:
+        ValueError: It is no such file.
+    """
+    with _open(path) as file:
+        shapes = [file.get_slice(name).get_shape() for name in file.keys()]
+    return len(shapes), sum(int(np.prod(shape, dtype=object)) for shape in shapes)
+
+
+def load(path, network):
+    """Loads a network's weights.
+
+    Raises:
+        ValueError: The file holds other arrays than the network has.
+    """
+    variables = named_weights(network)
+    with _open(path) as file:
+        shapes = {name: tuple(file.get_slice(name).get_shape()) for name in file.keys()}
+        _check(shapes, variables)  # by the header, before anything is read
+        for name, variable in variables.items():
+            array = file.get_tensor(name)
+            # A float may be of another precision.
+            dtype = keras.backend.standardize_dtype(array.dtype)
+            floats = map(keras.backend.is_float_dtype, (dtype, variable.dtype))
+            if dtype != variable.dtype and not all(floats):
+                raise ValueError(f"{name} holds {dtype}, not {variable.dtype}")
+            variable.assign(array)
+
+
+def _open(path):
+    with open(path, "rb") as file:
+        header = int.from_bytes(file.read(8), "little")
+    if header > _MAX_HEADER_BYTES:
+        raise ValueError(f"its header has {header:,} bytes")
+    return safetensors.safe_open(path, framework="numpy")
+
+
+def _check(shapes, variables):
+    """Raises a `ValueError` unless the names and shapes are those of the variables."""
+    expected = {name: tuple(variable.shape) for name, variable in variables.items()}
+    problems = [f"{name} is missing" for name in expected if name not in shapes]
+    problems += [f"{name} is not the model's" for name in shapes.keys() - expected]
+    problems += [
+        f"{name} has the shape {shapes[name]}, not {shape}"
+        for name, shape in expected.items()
+        if shapes.get(name, shape) != shape
+    ]
+    if problems:
+        more = f"; and {len(problems) - 3} more" if len(problems) > 3 else ""
+        raise ValueError("; ".join(problems[:3]) + more)
