@@ -1,5 +1,7 @@
 """The base of every pretraining model: networks + corruption -> named losses."""
 
+from collections.abc import Mapping
+
 import keras
 import numpy as np
 from keras import ops
@@ -13,11 +15,13 @@ from keras_corrupt.corruption import (
 from keras_corrupt.devices.replicas import (
     SeedGenerator,
     replica_loss,
+    replica_share,
     sum_over_replicas,
 )
-from keras_corrupt.encoders import TransformerEncoder
+from keras_corrupt.encoders import TextModel, TransformerEncoder
 from keras_corrupt.kernels import FusedTraining
 from keras_corrupt.models import fine_tuning, preset_directory
+from keras_corrupt.models.tokenizer_assets import TokenizerAssets
 
 MASKINGS = ("token", "whole_word", "span")
 SPAN_LENGTHS = ("geometric", "fixed")
@@ -32,10 +36,40 @@ def weighted_mean(values, weights):
     values = ops.cast(values, "float32")
     weights = ops.cast(weights, "float32")
     total = sum_over_replicas(ops.sum(weights))
-    return ops.sum(values * weights) / ops.maximum(total, 1.0)
+    return ops.sum(values * weights) / ops.where(total > 0, total, 1.0)
 
 
-class Pretrainer(FusedTraining, keras.Model):
+def of_sequences(weights, sample_weight):
+    """Multiplies weights `[batch, ...]` by those of whole sequences, if there are any.
+
+    Raises:
+        ValueError: `sample_weight` is not one number for each sequence.
+    """
+    if sample_weight is None:
+        return weights
+    if any(size != 1 for size in sample_weight.shape[1:]):
+        raise ValueError(
+            "`sample_weight` must be one number for each sequence, `[batch]`; got the "
+            f"shape {tuple(sample_weight.shape)}."
+        )
+    shape = (-1, *(1 for _ in weights.shape[1:]))
+    return ops.cast(weights, "float32") * ops.reshape(sample_weight, shape)
+
+
+def _with_weights(x, sample_weight):
+    """Puts weights of sequences into the inputs: Keras drops them without targets."""
+    if sample_weight is None:
+        return x
+    inputs = x if isinstance(x, Mapping) else {"token_ids": x}
+    return {**inputs, "sample_weight": np.asarray(sample_weight, "float32")}
+
+
+def added_losses(model):
+    """Adds up what layers add to a model's loss: regularizers and `add_loss`."""
+    return sum(replica_share(loss) for loss in model.losses)
+
+
+class Pretrainer(TokenizerAssets, FusedTraining, TextModel):
     """Turns outputs into weighted loss terms, metrics and presets.
 
     A subclass builds its networks in the constructor, corrupts text in `call` and
@@ -197,6 +231,23 @@ class Pretrainer(FusedTraining, keras.Model):
         """Bytes of a number that the layers compute: 2 in mixed precision, else 4."""
         return 2 if self.compute_dtype in ("bfloat16", "float16") else 4
 
+    @property
+    def padding_id(self):
+        """The tokenizer's padding id, or the encoder's where there is no tokenizer."""
+        return (self.tokenizer or self.encoder).padding_id
+
+    def with_padding(self, encoder):
+        """Returns an encoder's arguments with the padding id of the tokenizer, if any."""
+        if self.tokenizer is None:
+            return encoder
+        return {**encoder, "padding_id": self.tokenizer.padding_id}
+
+    def summary(self, *args, **kwargs):
+        """Prints the networks: see `keras.Model.summary`."""
+        for network in self.networks.values():
+            network.build((None, None))  # their layers are built; this tells the shape
+        super().summary(*args, **kwargs)
+
     # === Corruption ===
 
     def choose_positions(self, inputs):
@@ -232,18 +283,44 @@ class Pretrainer(FusedTraining, keras.Model):
         self.optimizer.build(self.trainable_variables)
         return super().make_train_function(force)
 
+    def fit(self, x=None, *args, sample_weight=None, class_weight=None, **kwargs):
+        """Trains: see `TextModel.fit`. There are no classes, so no `class_weight`."""
+        if class_weight is not None:
+            raise ValueError(
+                f"`class_weight` is of no use to {type(self).__name__}, which learns no "
+                "classes; pass `sample_weight`, a number for each sequence."
+            )
+        return super().fit(_with_weights(x, sample_weight), *args, **kwargs)
+
+    def evaluate(self, x=None, *args, sample_weight=None, **kwargs):
+        """Computes loss and metrics: see `keras.Model.evaluate`."""
+        return super().evaluate(_with_weights(x, sample_weight), *args, **kwargs)
+
     def compute_loss(
         self, x=None, y=None, y_pred=None, sample_weight=None, training=True
     ):
-        """Adds up the weighted terms, each the mean over its positions."""
+        """Adds up the weighted terms, each the mean over its positions.
+
+        Where the inputs have a `sample_weight`, `[batch]`, the mean is weighted by it;
+        the other metrics are not. What layers add to the loss comes on top.
+        """
+        if y is not None:
+            raise ValueError(
+                f"{type(self).__name__} takes no targets: what it learns to predict is "
+                "made of the text. Weights of sequences are `sample_weight` in the "
+                "inputs' dict."
+            )
+        if isinstance(x, Mapping):
+            sample_weight = x.get("sample_weight")
         total = 0.0
         terms = self.loss_terms(y_pred)
         for name, weight in self.loss_weights.items():
             values, weights = terms[name]
+            weights = of_sequences(weights, sample_weight)
             self.term_metrics[name].update_state(values, weights)
             total = total + weight * weighted_mean(values, weights)
         self.update_metrics(y_pred)
-        return replica_loss(total)
+        return replica_loss(total + added_losses(self))
 
     # === Presets ===
 
@@ -253,7 +330,9 @@ class Pretrainer(FusedTraining, keras.Model):
 
         A name gives the paper's architecture with new weights. A directory gives
         what `save_to_preset` wrote: architecture, tokenizer and weights; loading it
-        executes none of its contents.
+        executes none of its contents. The precision is that of the argument `dtype`,
+        or of `keras.config.set_dtype_policy` where that is not float32, or else the
+        directory's own.
 
         Args:
             preset: A key of `presets`, or the path of a directory.
@@ -273,7 +352,8 @@ class Pretrainer(FusedTraining, keras.Model):
             raise ValueError(
                 f"The preset {preset!r} has its own tokenizer; don't pass `tokenizer`."
             )
-        model = cls(**merge(config, overrides), tokenizer=saved_tokenizer or tokenizer)
+        config = merge(with_global_policy(config), overrides)
+        model = cls(**config, tokenizer=saved_tokenizer or tokenizer)
         preset_directory.load_weights(preset, model)
         return model
 
@@ -284,6 +364,8 @@ class Pretrainer(FusedTraining, keras.Model):
             directory: A new or empty directory, or a preset to overwrite. What is
                 there stays intact until the new files are complete.
         """
+        self.refuse_quantized()
+        self.refuse_lora()
         preset_directory.write(directory, self)
 
     def get_config(self):
@@ -320,6 +402,12 @@ class Pretrainer(FusedTraining, keras.Model):
             task: See `fine_tuning`.
         """
         return fine_tuning.search_space(size, task)
+
+
+def with_global_policy(config):
+    """Returns a saved model's config, with the precision of all models if it was set."""
+    policy = keras.config.dtype_policy().name
+    return config if policy == "float32" else {**config, "dtype": policy}
 
 
 def merge(config, overrides):
