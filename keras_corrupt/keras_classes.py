@@ -1,7 +1,7 @@
 """How Keras finds the classes of this package that a `.keras` file names.
 
-Importing keras_corrupt loads none of its parts, so Keras gets a stand-in for each class.
-It imports the class once a file names it.
+Importing keras_corrupt loads none of its parts, so Keras gets a stand-in for each
+class, which imports the class once a file names it.
 """
 
 import importlib

@@ -127,8 +127,8 @@ class DownstreamModel(TokenizerAssets, FusedTraining, TextModel):
         """The encoder's `Tokenizer`."""
         if self._tokenizer is None:
             raise ValueError(
-                f"This {type(self).__name__} was made of a configuration alone, without "
-                "a tokenizer: set its attribute `tokenizer`."
+                f"This {type(self).__name__} was made of a configuration alone and has "
+                "no tokenizer: set its attribute `tokenizer`."
             )
         return self._tokenizer
 

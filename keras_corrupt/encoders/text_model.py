@@ -71,7 +71,7 @@ class TextModel(keras.Model):
             )
 
     def refuse_lora(self):
-        """Raises a `ValueError` if a layer has LoRA, for which presets have no place."""
+        """Raises a `ValueError` if a layer has LoRA: presets have no place for it."""
         if self._has_layer_with("lora_enabled"):
             raise ValueError(
                 "A preset has no place for LoRA. Save the model to a `.keras` file, "

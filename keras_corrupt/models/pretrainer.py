@@ -237,7 +237,7 @@ class Pretrainer(TokenizerAssets, FusedTraining, TextModel):
         return (self.tokenizer or self.encoder).padding_id
 
     def with_padding(self, encoder):
-        """Returns an encoder's arguments with the padding id of the tokenizer, if any."""
+        """Returns an encoder's arguments with the tokenizer's padding id, if any."""
         if self.tokenizer is None:
             return encoder
         return {**encoder, "padding_id": self.tokenizer.padding_id}
@@ -287,8 +287,8 @@ class Pretrainer(TokenizerAssets, FusedTraining, TextModel):
         """Trains: see `TextModel.fit`. There are no classes, so no `class_weight`."""
         if class_weight is not None:
             raise ValueError(
-                f"`class_weight` is of no use to {type(self).__name__}, which learns no "
-                "classes; pass `sample_weight`, a number for each sequence."
+                f"`class_weight` is of no use to {type(self).__name__}, which learns "
+                "no classes; pass `sample_weight`, a number for each sequence."
             )
         return super().fit(_with_weights(x, sample_weight), *args, **kwargs)
 
@@ -405,7 +405,7 @@ class Pretrainer(TokenizerAssets, FusedTraining, TextModel):
 
 
 def with_global_policy(config):
-    """Returns a saved model's config, with the precision of all models if it was set."""
+    """Returns a saved config, with the precision that the user set for all models."""
     policy = keras.config.dtype_policy().name
     return config if policy == "float32" else {**config, "dtype": policy}
 

@@ -1,4 +1,4 @@
-"""The tokenizer of a model in its `.keras` file: the files that `Tokenizer.save` writes.
+"""The tokenizer in a model's `.keras` file: the files that `Tokenizer.save` writes.
 
 It is no part of the model's configuration, which presets keep without it.
 """
