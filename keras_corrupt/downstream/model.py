@@ -14,12 +14,8 @@ from keras_corrupt.encoders import TextModel, TransformerEncoder
 from keras_corrupt.kernels import FusedTraining
 from keras_corrupt.models import preset_directory
 from keras_corrupt.models.encoder_sizes import ENCODERS
-from keras_corrupt.models.pretrainer import (
-    Pretrainer,
-    added_losses,
-    weighted_mean,
-    with_global_policy,
-)
+from keras_corrupt.models.loss import added_losses, weighted_mean
+from keras_corrupt.models.pretrainer import Pretrainer, with_global_policy
 from keras_corrupt.models.registry import find_class, registered_name
 from keras_corrupt.models.tokenizer_assets import TokenizerAssets
 

@@ -4,7 +4,6 @@ from collections.abc import Mapping
 
 import keras
 import numpy as np
-from keras import ops
 
 from keras_corrupt.corruption import (
     Masking,
@@ -12,61 +11,15 @@ from keras_corrupt.corruption import (
     choose_spans,
     choose_words,
 )
-from keras_corrupt.devices.replicas import (
-    SeedGenerator,
-    replica_loss,
-    replica_share,
-    sum_over_replicas,
-)
+from keras_corrupt.devices.replicas import SeedGenerator, replica_loss
 from keras_corrupt.encoders import TextModel, TransformerEncoder
 from keras_corrupt.kernels import FusedTraining
 from keras_corrupt.models import fine_tuning, preset_directory
+from keras_corrupt.models.loss import added_losses, of_sequences, weighted_mean
 from keras_corrupt.models.tokenizer_assets import TokenizerAssets
 
 MASKINGS = ("token", "whole_word", "span")
 SPAN_LENGTHS = ("geometric", "fixed")
-
-
-def weighted_mean(values, weights):
-    """Mean of `values` weighted by `weights`; 0 where no weight is positive.
-
-    A replica's is its part of the mean over the whole batch: replicas differ in the
-    weight that they hold, so that a mean of their means would be another one.
-    """
-    values = ops.cast(values, "float32")
-    weights = ops.cast(weights, "float32")
-    total = sum_over_replicas(ops.sum(weights))
-    return ops.sum(values * weights) / ops.where(total > 0, total, 1.0)
-
-
-def of_sequences(weights, sample_weight):
-    """Multiplies weights `[batch, ...]` by those of whole sequences, if there are any.
-
-    Raises:
-        ValueError: `sample_weight` is not one number for each sequence.
-    """
-    if sample_weight is None:
-        return weights
-    if any(size != 1 for size in sample_weight.shape[1:]):
-        raise ValueError(
-            "`sample_weight` must be one number for each sequence, `[batch]`; got the "
-            f"shape {tuple(sample_weight.shape)}."
-        )
-    shape = (-1, *(1 for _ in weights.shape[1:]))
-    return ops.cast(weights, "float32") * ops.reshape(sample_weight, shape)
-
-
-def _with_weights(x, sample_weight):
-    """Puts weights of sequences into the inputs: Keras drops them without targets."""
-    if sample_weight is None:
-        return x
-    inputs = x if isinstance(x, Mapping) else {"token_ids": x}
-    return {**inputs, "sample_weight": np.asarray(sample_weight, "float32")}
-
-
-def added_losses(model):
-    """Adds up what layers add to a model's loss: regularizers and `add_loss`."""
-    return sum(replica_share(loss) for loss in model.losses)
 
 
 class Pretrainer(TokenizerAssets, FusedTraining, TextModel):
@@ -310,7 +263,7 @@ class Pretrainer(TokenizerAssets, FusedTraining, TextModel):
                 "made of the text. Weights of sequences are `sample_weight` in the "
                 "inputs' dict."
             )
-        if isinstance(x, Mapping):
+        if sample_weight is None and isinstance(x, Mapping):
             sample_weight = x.get("sample_weight")
         total = 0.0
         terms = self.loss_terms(y_pred)
@@ -424,3 +377,11 @@ def check_weight(name, weight):
     """Raises a `ValueError` unless a loss's weight is a number of 0 or more."""
     if isinstance(weight, str) or not weight >= 0:
         raise ValueError(f"`{name}` must be at least 0; got {weight!r}.")
+
+
+def _with_weights(x, sample_weight):
+    """Puts weights of sequences into the inputs: Keras drops them without targets."""
+    if sample_weight is None:
+        return x
+    inputs = x if isinstance(x, Mapping) else {"token_ids": x}
+    return {**inputs, "sample_weight": np.asarray(sample_weight, "float32")}

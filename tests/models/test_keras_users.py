@@ -11,6 +11,8 @@ from keras_corrupt.models import Electra, MaskedLM, Teams
 from tests.conftest import SIZES, make_inputs
 
 COMPILED = keras.backend.backend() == "jax"
+#: Where a step is not compiled, a few of them are faster without a graph.
+COMPILING = {"jit_compile": COMPILED, "run_eagerly": not COMPILED}
 IDS = {"mask_id": 4, "unmaskable_ids": (0, 2, 3)}
 ENCODER = {**SIZES["discriminator"], "initializer_range": 0.2}
 #: One for the vocabulary of the fixture `tokenizer`.
@@ -19,7 +21,7 @@ ENCODER_60 = {**ENCODER, "vocabulary_size": 60}
 
 def masked_lm(**changes):
     model = MaskedLM({**ENCODER, **changes}, **IDS)
-    model.compile(keras.optimizers.Adam(0.01), jit_compile=COMPILED)
+    model.compile(keras.optimizers.Adam(0.01), **COMPILING)
     return model
 
 
@@ -158,7 +160,7 @@ def test_a_classifier_fits_ids_and_labels(ids, tokenizer):
             labels=["a", "b"],
             dropout=0.0,
         )
-        model.compile(keras.optimizers.Adam(0.01), jit_compile=COMPILED)
+        model.compile(keras.optimizers.Adam(0.01), **COMPILING)
         history = model.fit(ids, targets, verbose=0, epochs=4, **kwargs)
         return history.history["loss"]
 
@@ -196,7 +198,7 @@ def test_lora_and_freezing_leave_what_they_should(ids, tmp_path):
     kept = [first.attention.query._kernel, table, *second.variables]
     before = [np.array(v) for v in kept]
     other = np.array(first.intermediate.kernel)
-    model.compile(keras.optimizers.Adam(0.01), jit_compile=COMPILED)
+    model.compile(keras.optimizers.Adam(0.01), **COMPILING)
     model.fit(ids, epochs=2, verbose=0)
     for variable, value in zip(kept, before, strict=True):
         np.testing.assert_array_equal(np.array(variable), value)
