@@ -6,6 +6,7 @@
 
 import importlib
 
+from keras_corrupt import keras_classes
 from keras_corrupt.version import __version__
 
 __all__ = [
@@ -35,3 +36,6 @@ def __getattr__(name):
 
 def __dir__():
     return __all__
+
+
+keras_classes.register()

@@ -54,6 +54,7 @@ class MovedWords(Pretrainer):
         super().__init__(encoder["vocabulary_size"], encoder["max_length"], **kwargs)
         if distance not in range(1, 100):
             raise ValueError(f"`distance` must be from 1 to 99; got {distance!r}.")
+        encoder = self.with_padding(encoder)
         self.network = Network(encoder, dtype=self.dtype_policy, name="network")
         self.auc = keras.metrics.AUC(num_thresholds=1000, name="moved_auc")
         self.moved_fraction = keras.metrics.Mean(name="moved_fraction")
@@ -71,6 +72,7 @@ class MovedWords(Pretrainer):
     # === The objective ===
 
     def call(self, inputs, training=False):
+        inputs = self.text_inputs(inputs)
         chosen = self.choose_positions(inputs)  # [batch, slots]
         tokens = gather_tokens(inputs["token_ids"], chosen.positions)
         count = ops.maximum(ops.sum(chosen.weights, axis=1, keepdims=True), 1.0)
@@ -129,7 +131,7 @@ class MovedWords(Pretrainer):
         return FineTuningSettings(1e-3 if size == "tiny" else 1e-4, epochs=4)
 
     def get_config(self):
-        encoder = {"encoder": self.encoder.get_config()}
+        encoder = {"encoder": self.encoder.architecture}
         return {**super().get_config(), **encoder, "distance": self.distance}
 
 

@@ -1,6 +1,7 @@
 """Choice of the positions to corrupt, and masking them."""
 
 import math
+import numbers
 from typing import Any, NamedTuple
 
 import keras
@@ -27,11 +28,15 @@ class Masking(NamedTuple):
 def num_masked(mask_rate, length):
     """Returns `ceil(mask_rate * length)`, the masked slots of a sequence.
 
-    Clark's thesis, 5.1: k = ceil(0.15 n).
+    Clark's thesis, 5.1: k = ceil(0.15 n). It is an int; an int32 scalar where the
+    length is one, because it is known only in a running graph.
 
     >>> num_masked(0.15, 128), num_masked(0.25, 512), num_masked(0.15, 100)
     (20, 128, 15)
     """
+    if not isinstance(length, numbers.Real):
+        wanted = mask_rate * ops.cast(length, "float32")
+        return ops.cast(ops.ceil(wanted - 1e-4), "int32")
     # The product is rounded first: 0.15 * 100 is 15.000000000000002 in floats.
     return math.ceil(round(mask_rate * length, 6))
 
@@ -65,7 +70,7 @@ def choose_positions(inputs, mask_rate, unmaskable_ids, seed):
         A `Masking` with `num_masked(mask_rate, length)` slots.
     """
     token_ids = inputs["token_ids"]
-    slots = num_masked(mask_rate, token_ids.shape[1])
+    slots = num_masked(mask_rate, ops.shape(token_ids)[1])
     maskable = maskable_tokens(inputs, unmaskable_ids)
     # The k largest of independent uniform keys are a uniform draw of k positions
     # without replacement; positions that may not be chosen sort behind all others.

@@ -68,6 +68,12 @@ def replica_loss(part):
     return part + (share - value)
 
 
+def replica_share(value):
+    """Returns a replica's part of a scalar of which every replica has the whole."""
+    replica = _replica()
+    return value if replica is None else value / replica.num_replicas_in_sync
+
+
 class SeedGenerator(keras.random.SeedGenerator):
     """Seeds that differ between replicas; those of the first are Keras's."""
 

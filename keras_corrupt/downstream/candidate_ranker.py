@@ -38,6 +38,7 @@ class CandidateRanker(DownstreamModel):
     """
 
     head_arguments = ("fallback",)
+    further_inputs = ("candidate",)
 
     def __init__(self, encoder, tokenizer, fallback="0", **kwargs):
         super().__init__(encoder, tokenizer, **kwargs)
@@ -93,6 +94,7 @@ class CandidateRanker(DownstreamModel):
         return features
 
     def call(self, inputs, training=False):
+        inputs = self.text_inputs(inputs)
         hidden = self.encoder(inputs, training=training)
         logits = self.head(hidden, training=training)[..., 0]  # [batch, length]
         candidate = ops.cast(inputs["candidate"], logits.dtype)

@@ -1,18 +1,22 @@
 """The base of every fine-tuned model: a pretrained encoder, a head, raw text."""
 
+from collections.abc import Mapping
 from typing import NamedTuple
 
 import keras
 import numpy as np
+from keras import ops
 
 from keras_corrupt import models
 from keras_corrupt.downstream.batches import make_batches
-from keras_corrupt.encoders import TransformerEncoder
+from keras_corrupt.encoders import TextModel, TransformerEncoder
 from keras_corrupt.kernels import FusedTraining
 from keras_corrupt.models import preset_directory
 from keras_corrupt.models.encoder_sizes import ENCODERS
-from keras_corrupt.models.pretrainer import Pretrainer, weighted_mean
+from keras_corrupt.models.loss import added_losses, weighted_mean
+from keras_corrupt.models.pretrainer import Pretrainer, with_global_policy
 from keras_corrupt.models.registry import registered_name
+from keras_corrupt.models.tokenizer_assets import TokenizerAssets
 from keras_corrupt.models.trained_presets import directory_of, trained_presets
 
 
@@ -29,7 +33,7 @@ class Feature(NamedTuple):
     example: int
 
 
-class DownstreamModel(FusedTraining, keras.Model):
+class DownstreamModel(TokenizerAssets, FusedTraining, TextModel):
     """A Transformer encoder with a task's head, from raw examples to predictions.
 
     A subclass makes `head` in its constructor and defines `features`, `call`,
@@ -55,6 +59,8 @@ class DownstreamModel(FusedTraining, keras.Model):
     ):
         super().__init__(**kwargs)
         encoder = {**encoder, "dropout": dropout, "attention_dropout": dropout}
+        if tokenizer is not None:
+            encoder["padding_id"] = tokenizer.padding_id
         self.encoder = TransformerEncoder(
             **encoder, dtype=self.dtype_policy, name="encoder"
         )
@@ -65,13 +71,14 @@ class DownstreamModel(FusedTraining, keras.Model):
                 f"`max_length` must be from 8 to the encoder's {longest} positions; "
                 f"got {max_length}."
             )
-        if tokenizer.vocabulary_size > self.encoder.vocabulary_size:
+        size = 0 if tokenizer is None else tokenizer.vocabulary_size
+        if size > self.encoder.vocabulary_size:
             raise ValueError(
-                f"`tokenizer` has {tokenizer.vocabulary_size} tokens, more than the "
+                f"`tokenizer` has {size} tokens, more than the "
                 f"encoder's {self.encoder.vocabulary_size}. Pass the one that the "
                 "encoder was pretrained with."
             )
-        self.tokenizer = tokenizer
+        self._tokenizer = tokenizer
         self.max_length = max_length
         self.dropout = dropout
         self.pretrained_by = pretrained_by
@@ -80,6 +87,8 @@ class DownstreamModel(FusedTraining, keras.Model):
 
     #: Names of the constructor arguments that decide the head's shape and meaning.
     head_arguments = ()
+    #: The target that an array of targets is, where there can be such a one.
+    target_name = None
 
     def features(self, examples, labels=None):
         """Returns a list of `Feature`, one or more for each example.
@@ -110,6 +119,30 @@ class DownstreamModel(FusedTraining, keras.Model):
     # === Training and prediction ===
 
     @property
+    def tokenizer(self):
+        """The encoder's `Tokenizer`."""
+        if self._tokenizer is None:
+            raise ValueError(
+                f"This {type(self).__name__} was made of a configuration alone and has "
+                "no tokenizer: set its attribute `tokenizer`."
+            )
+        return self._tokenizer
+
+    @tokenizer.setter
+    def tokenizer(self, tokenizer):
+        self._tokenizer = tokenizer
+
+    @property
+    def padding_id(self):
+        """The encoder's."""
+        return self.encoder.padding_id
+
+    def summary(self, *args, **kwargs):
+        """Prints the networks: see `keras.Model.summary`."""
+        self.encoder.build((None, None))
+        super().summary(*args, **kwargs)
+
+    @property
     def networks(self):
         return {"encoder": self.encoder, "head": self.head}
 
@@ -128,8 +161,23 @@ class DownstreamModel(FusedTraining, keras.Model):
     def compute_loss(
         self, x=None, y=None, y_pred=None, sample_weight=None, training=True
     ):
-        """The mean of `sequence_losses` over the batch's real sequences."""
-        return weighted_mean(self.sequence_losses(y_pred, y), sample_weight)
+        """The mean of `sequence_losses`, weighted by `sample_weight`, `[batch]`.
+
+        `y` is a dict of targets as `features` makes them, or an array of the target
+        that has `target_name`. What layers add to the loss comes on top.
+        """
+        if y is not None and not isinstance(y, Mapping) and self.target_name:
+            y = {self.target_name: y}
+        if not isinstance(y, Mapping):
+            raise ValueError(
+                f"{type(self).__name__} trains on pairs of inputs and targets, such as "
+                "`model.batches(model.features(examples, labels), batch_size)`; got "
+                f"targets of type {type(y).__name__}."
+            )
+        losses = self.sequence_losses(y_pred, y)
+        if sample_weight is None:
+            sample_weight = ops.ones_like(losses)
+        return weighted_mean(losses, sample_weight) + added_losses(self)
 
     def outputs(self, features, batch_size=64):
         """Runs the model on features.
@@ -194,7 +242,7 @@ class DownstreamModel(FusedTraining, keras.Model):
                 config = {
                     k: v for k, v in config.items() if k not in cls.head_arguments
                 }
-            config["encoder"] = start.encoder.get_config()
+            config["encoder"] = start.encoder.architecture
             config["pretrained_by"] = (
                 registered_name(type(start))
                 if isinstance(start, Pretrainer)
@@ -211,17 +259,24 @@ class DownstreamModel(FusedTraining, keras.Model):
                 model.head.set_weights(start.head.get_weights())
         return model
 
+    @classmethod
+    def from_config(cls, config):
+        # A `.keras` file has the tokenizer among its assets.
+        return cls(**{"tokenizer": None, **config})
+
     def save_to_preset(self, directory):
         """Writes architecture, tokenizer and weights, whole or not at all.
 
         Args:
             directory: A new or empty directory, or a preset to overwrite.
         """
+        self.refuse_quantized()
+        self.refuse_lora()
         preset_directory.write(directory, self)
 
     def get_config(self):
         return {
-            "encoder": self.encoder.get_config(),
+            "encoder": self.encoder.architecture,
             "max_length": self.max_length,
             "dropout": self.dropout,
             "pretrained_by": self.pretrained_by,
@@ -247,4 +302,5 @@ def load_preset(directory):
     if not issubclass(cls, DownstreamModel):
         return models.load_preset(directory)
     config, tokenizer = preset_directory.read(directory, cls)
+    config = with_global_policy(config)
     return preset_directory.load(directory, cls, config, tokenizer)

@@ -58,6 +58,7 @@ class SpanExtractor(DownstreamModel):
     """
 
     head_arguments = ("head_type", "answerability")
+    further_inputs = ("selectable",)
 
     def __init__(
         self,
@@ -184,6 +185,7 @@ class SpanExtractor(DownstreamModel):
         return span
 
     def call(self, inputs, training=False):
+        inputs = self.text_inputs(inputs)
         hidden = self.encoder(inputs, training=training)
         hidden = ops.cast(hidden, "float32")
         start = inputs.get("start")

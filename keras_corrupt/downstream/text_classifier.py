@@ -104,6 +104,10 @@ class TextClassifier(DownstreamModel):
             raise ValueError(f"Unknown label {label!r}; the model's are {self.labels}.")
         return {"label": self.labels.index(label)}
 
+    @property
+    def target_name(self):
+        return "score" if self.labels is None else "label"
+
     def call(self, inputs, training=False):
         hidden = self.encoder(inputs, training=training)
         return {"logits": self.head(hidden[:, 0], training=training)}

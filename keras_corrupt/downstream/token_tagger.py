@@ -32,6 +32,7 @@ class TokenTagger(DownstreamModel):
     """
 
     head_arguments = ("labels",)
+    further_inputs = ("word_starts",)
 
     def __init__(self, encoder, tokenizer, labels, **kwargs):
         super().__init__(encoder, tokenizer, **kwargs)
@@ -120,6 +121,7 @@ class TokenTagger(DownstreamModel):
         )
 
     def call(self, inputs, training=False):
+        inputs = self.text_inputs(inputs)
         hidden = self.encoder(inputs, training=training)
         return {
             "logits": self.head(hidden, training=training),  # [batch, length, tags]
@@ -140,7 +142,8 @@ class TokenTagger(DownstreamModel):
     ):
         """The mean over the words of the batch's real sequences."""
         words = ops.sum(ops.cast(x["word_starts"], "float32"), axis=1)
-        return super().compute_loss(x, y, y_pred, sample_weight * words, training)
+        weights = words if sample_weight is None else sample_weight * words
+        return super().compute_loss(x, y, y_pred, weights, training)
 
     def decode(self, examples, features, outputs):
         """Returns the tags of each example's words."""

@@ -1,6 +1,7 @@
 """Text encoders: what every objective trains and every downstream task uses."""
 
 from keras_corrupt.encoders.dense import Dense
+from keras_corrupt.encoders.text_model import TextModel
 from keras_corrupt.encoders.transformer import TransformerEncoder, TransformerLayer
 
-__all__ = ["Dense", "TransformerEncoder", "TransformerLayer"]
+__all__ = ["Dense", "TextModel", "TransformerEncoder", "TransformerLayer"]

@@ -77,6 +77,9 @@ class TextEmbeddings(keras.layers.Layer):
         if not self.norm.built:
             self.norm.build((None, None, self.embedding_size))
 
+    def compute_output_shape(self, input_shape):
+        return (*input_shape, self.embedding_size)
+
     def call(self, token_ids, segment_ids, training=False):
         positions = self.position(ops.arange(ops.shape(token_ids)[1]))
         # [batch, length, embedding] + [length, embedding] + [batch, length, embedding]

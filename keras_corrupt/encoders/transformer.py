@@ -10,6 +10,7 @@ from keras_corrupt.encoders.dense import Dense, gelu
 from keras_corrupt.encoders.embeddings import TextEmbeddings, initializer
 from keras_corrupt.encoders.masks import MASKS
 from keras_corrupt.encoders.position_bias import RelativePositionBias
+from keras_corrupt.encoders.text_model import TextModel
 from keras_corrupt.kernels import active, plain
 
 
@@ -83,6 +84,9 @@ class TransformerLayer(keras.layers.Layer):
             layer.build(shape)
         self.feedforward_output.build((None, None, self.intermediate_size))
 
+    def compute_output_shape(self, input_shape):
+        return input_shape
+
     def call(self, x, mask, bias=None, training=False):
         """Returns `[batch, length, hidden]`; the arguments are `SelfAttention`'s."""
         if active() is not plain and not self._is_quantized():
@@ -98,7 +102,7 @@ class TransformerLayer(keras.layers.Layer):
 
 
 @keras.saving.register_keras_serializable(package="keras_corrupt")
-class TransformerEncoder(keras.Model):
+class TransformerEncoder(TextModel):
     """A Transformer over token ids.
 
     With `embedding_size` unlike `hidden_size` a linear layer maps the embeddings to
@@ -134,6 +138,7 @@ class TransformerEncoder(keras.Model):
         tied_parts: Which: parts of `TextEmbeddings`; `projection`, from the embedding
             size to the hidden size; `position_bias`.
         tied_layers: How many of its layers, counted from the bottom.
+        padding_id: The token id that is padding where inputs have no `padding_mask`.
 
     Example:
 
@@ -168,6 +173,7 @@ class TransformerEncoder(keras.Model):
         tied_to=None,
         tied_parts=("token", "position"),
         tied_layers=0,
+        padding_id=0,
         **kwargs,
     ):
         super().__init__(**kwargs)
@@ -265,11 +271,12 @@ class TransformerEncoder(keras.Model):
         self.approximate_gelu = approximate_gelu
         self.attention = attention
         self.relative_positions = relative_positions
+        self.padding_id = padding_id
 
-        self.build()
+        self.build((None, None))
 
     def build(self, input_shape=None):
-        self.embeddings.build()
+        self.embeddings.build((None, None))
         projection = self.embedding_projection
         if projection is not None and not projection.built:
             projection.build((None, None, self.embedding_size))
@@ -277,20 +284,28 @@ class TransformerEncoder(keras.Model):
             self.position_bias.build()
         for layer in self.layers_:
             if not layer.built:
-                layer.build()
+                layer.build((None, None, self.hidden_size))
         self.built = True
+
+    def compute_output_shape(self, input_shape):
+        shape = input_shape
+        if isinstance(shape, dict):
+            shape = shape["token_ids"]
+        return (*shape, self.hidden_size)
 
     def call(self, inputs, training=False):
         """Encodes a batch.
 
         Args:
             inputs: A dict of int32 `[batch, length]` arrays: `token_ids`,
-                `segment_ids`, `padding_mask` (1 for tokens, 0 for padding).
+                `segment_ids`, `padding_mask` (1 for tokens, 0 for padding). Also
+                `token_ids` alone, or what else `text_inputs` reads.
             training: Whether dropout is active.
 
         Returns:
             `[batch, length, hidden_size]`, the last layer's output.
         """
+        inputs = self.text_inputs(inputs)
         mask = self.attention_mask(inputs)
         bias = self.attention_bias(inputs)
         x = self.embed(inputs, training=training)
@@ -301,7 +316,7 @@ class TransformerEncoder(keras.Model):
     def embed(self, inputs, training=False):
         """Returns the first layer's input, `[batch, length, hidden_size]`."""
         length = inputs["token_ids"].shape[1]
-        if length is not None and length > self.max_length:
+        if isinstance(length, int) and length > self.max_length:
             raise ValueError(
                 f"The encoder has `max_length={self.max_length}` positions, but "
                 f"`token_ids` has length {length}. Cut the sequences, or make an "
@@ -326,15 +341,17 @@ class TransformerEncoder(keras.Model):
 
     def flops(self, length, training=False):
         """Counts one sequence, forward: see `cost.encoder_flops`."""
-        return cost.encoder_flops(self.get_config(), length, training)
+        return cost.encoder_flops(self.architecture, length, training)
 
     def activation_bytes(self, batch_size, length, number_bytes):
         """Counts what a training step keeps: see `cost.encoder_activation_bytes`."""
         return cost.encoder_activation_bytes(
-            self.get_config(), batch_size, length, number_bytes
+            self.architecture, batch_size, length, number_bytes
         )
 
-    def get_config(self):
+    @property
+    def architecture(self):
+        """The constructor arguments that say what the encoder computes, a dict."""
         return {
             "vocabulary_size": self.vocabulary_size,
             "num_layers": self.num_layers,
@@ -350,4 +367,10 @@ class TransformerEncoder(keras.Model):
             "approximate_gelu": self.approximate_gelu,
             "attention": self.attention,
             "relative_positions": self.relative_positions,
+            "padding_id": self.padding_id,
         }
+
+    def get_config(self):
+        self.refuse_quantized()
+        identity = {"name": self.name, "dtype": self.dtype_policy.name}
+        return {**self.architecture, **identity}

@@ -29,7 +29,7 @@ class ReplacedTokenHead(keras.layers.Layer):
                 name=name,
             )
 
-        self.sizes = encoder.get_config()
+        self.sizes = encoder.architecture
         self.transform = dense(
             encoder.hidden_size,
             gelu(encoder.approximate_gelu),

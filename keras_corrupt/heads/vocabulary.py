@@ -76,7 +76,7 @@ class VocabularyHead(keras.layers.Layer):
             )
 
         # === Config ===
-        self.sizes = {**encoder.get_config(), "hidden_size": hidden_size}
+        self.sizes = {**encoder.architecture, "hidden_size": hidden_size}
         self.chunk_size = chunk_size
 
         self.build()
@@ -166,5 +166,17 @@ class VocabularyHead(keras.layers.Layer):
         """Returns what is multiplied: vectors of the embedding size, and the matrix."""
         if self.transform is not None:
             hidden = self.norm(self.transform(hidden))
+        return ops.cast(hidden, self.compute_dtype), self._table()
+
+    def _table(self):
+        """Returns the token embeddings, also those that `quantize` made integers."""
         table = ops.convert_to_tensor(self.token.embeddings)
-        return ops.cast(hidden, self.compute_dtype), ops.cast(table, self.compute_dtype)
+        mode = self.token.quantization_mode
+        if mode == "int8":
+            table = ops.cast(table, "float32") / self.token.embeddings_scale[:, None]
+        elif mode is not None:
+            raise ValueError(
+                f"Token embeddings quantized as {mode!r} cannot be a softmax's matrix; "
+                'use `quantize("int8")`.'
+            )
+        return ops.cast(table, self.compute_dtype)

@@ -11,7 +11,9 @@ NO_OPTIONS = {
     *("seed", "dtype", "name"),
 }
 #: Nor are these options of a network.
-NO_NETWORK_OPTIONS = {"vocabulary_size", "tied_to", "tied_parts", "tied_layers"}
+NO_NETWORK_OPTIONS = {
+    *("vocabulary_size", "tied_to", "tied_parts", "tied_layers", "padding_id"),
+}
 
 
 class Option(NamedTuple):

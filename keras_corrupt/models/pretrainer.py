@@ -1,8 +1,9 @@
 """The base of every pretraining model: networks + corruption -> named losses."""
 
+from collections.abc import Mapping
+
 import keras
 import numpy as np
-from keras import ops
 
 from keras_corrupt.corruption import (
     Masking,
@@ -10,33 +11,19 @@ from keras_corrupt.corruption import (
     choose_spans,
     choose_words,
 )
-from keras_corrupt.devices.replicas import (
-    SeedGenerator,
-    replica_loss,
-    sum_over_replicas,
-)
-from keras_corrupt.encoders import TransformerEncoder
+from keras_corrupt.devices.replicas import SeedGenerator, replica_loss
+from keras_corrupt.encoders import TextModel, TransformerEncoder
 from keras_corrupt.kernels import FusedTraining
 from keras_corrupt.models import fine_tuning, preset_directory
+from keras_corrupt.models.loss import added_losses, of_sequences, weighted_mean
+from keras_corrupt.models.tokenizer_assets import TokenizerAssets
 from keras_corrupt.models.trained_presets import directory_of
 
 MASKINGS = ("token", "whole_word", "span")
 SPAN_LENGTHS = ("geometric", "fixed")
 
 
-def weighted_mean(values, weights):
-    """Mean of `values` weighted by `weights`; 0 where no weight is positive.
-
-    A replica's is its part of the mean over the whole batch: replicas differ in the
-    weight that they hold, so that a mean of their means would be another one.
-    """
-    values = ops.cast(values, "float32")
-    weights = ops.cast(weights, "float32")
-    total = sum_over_replicas(ops.sum(weights))
-    return ops.sum(values * weights) / ops.maximum(total, 1.0)
-
-
-class Pretrainer(FusedTraining, keras.Model):
+class Pretrainer(TokenizerAssets, FusedTraining, TextModel):
     """Turns outputs into weighted loss terms, metrics and presets.
 
     A subclass builds its networks in the constructor, corrupts text in `call` and
@@ -200,6 +187,23 @@ class Pretrainer(FusedTraining, keras.Model):
         """Bytes of a number that the layers compute: 2 in mixed precision, else 4."""
         return 2 if self.compute_dtype in ("bfloat16", "float16") else 4
 
+    @property
+    def padding_id(self):
+        """The tokenizer's padding id, or the encoder's where there is no tokenizer."""
+        return (self.tokenizer or self.encoder).padding_id
+
+    def with_padding(self, encoder):
+        """Returns an encoder's arguments with the tokenizer's padding id, if any."""
+        if self.tokenizer is None:
+            return encoder
+        return {**encoder, "padding_id": self.tokenizer.padding_id}
+
+    def summary(self, *args, **kwargs):
+        """Prints the networks: see `keras.Model.summary`."""
+        for network in self.networks.values():
+            network.build((None, None))  # their layers are built; this tells the shape
+        super().summary(*args, **kwargs)
+
     # === Corruption ===
 
     def choose_positions(self, inputs):
@@ -235,18 +239,44 @@ class Pretrainer(FusedTraining, keras.Model):
         self.optimizer.build(self.trainable_variables)
         return super().make_train_function(force)
 
+    def fit(self, x=None, *args, sample_weight=None, class_weight=None, **kwargs):
+        """Trains: see `TextModel.fit`. There are no classes, so no `class_weight`."""
+        if class_weight is not None:
+            raise ValueError(
+                f"`class_weight` is of no use to {type(self).__name__}, which learns "
+                "no classes; pass `sample_weight`, a number for each sequence."
+            )
+        return super().fit(_with_weights(x, sample_weight), *args, **kwargs)
+
+    def evaluate(self, x=None, *args, sample_weight=None, **kwargs):
+        """Computes loss and metrics: see `keras.Model.evaluate`."""
+        return super().evaluate(_with_weights(x, sample_weight), *args, **kwargs)
+
     def compute_loss(
         self, x=None, y=None, y_pred=None, sample_weight=None, training=True
     ):
-        """Adds up the weighted terms, each the mean over its positions."""
+        """Adds up the weighted terms, each the mean over its positions.
+
+        Where the inputs have a `sample_weight`, `[batch]`, the mean is weighted by it;
+        the other metrics are not. What layers add to the loss comes on top.
+        """
+        if y is not None:
+            raise ValueError(
+                f"{type(self).__name__} takes no targets: what it learns to predict is "
+                "made of the text. Weights of sequences are `sample_weight` in the "
+                "inputs' dict."
+            )
+        if sample_weight is None and isinstance(x, Mapping):
+            sample_weight = x.get("sample_weight")
         total = 0.0
         terms = self.loss_terms(y_pred)
         for name, weight in self.loss_weights.items():
             values, weights = terms[name]
+            weights = of_sequences(weights, sample_weight)
             self.term_metrics[name].update_state(values, weights)
             total = total + weight * weighted_mean(values, weights)
         self.update_metrics(y_pred)
-        return replica_loss(total)
+        return replica_loss(total + added_losses(self))
 
     # === Presets ===
 
@@ -257,6 +287,9 @@ class Pretrainer(FusedTraining, keras.Model):
         A name of `presets` gives the paper's architecture with new weights. A directory
         gives what `save_to_preset` wrote: architecture, tokenizer and weights; loading
         it executes none of its contents. A name of `trained_presets` stands for one.
+        The precision is that of the argument `dtype`, or of
+        `keras.config.set_dtype_policy` where that is not float32, or else the
+        directory's own.
 
         Args:
             preset: A key of `presets` or `trained_presets`, or the path of a directory.
@@ -278,7 +311,7 @@ class Pretrainer(FusedTraining, keras.Model):
                 f"The preset {str(preset)!r} has its own tokenizer; don't pass "
                 "`tokenizer`."
             )
-        config = merge(config, overrides)
+        config = merge(with_global_policy(config), overrides)
         return preset_directory.load(preset, cls, config, saved_tokenizer or tokenizer)
 
     def save_to_preset(self, directory, dtype=None):
@@ -290,6 +323,8 @@ class Pretrainer(FusedTraining, keras.Model):
             dtype: Precision of the weights in the files, such as `"float16"` for half
                 the size; the variables' own if not given.
         """
+        self.refuse_quantized()
+        self.refuse_lora()
         preset_directory.write(directory, self, dtype)
 
     def get_config(self):
@@ -328,6 +363,12 @@ class Pretrainer(FusedTraining, keras.Model):
         return fine_tuning.search_space(size, task)
 
 
+def with_global_policy(config):
+    """Returns a saved config, with the precision that the user set for all models."""
+    policy = keras.config.dtype_policy().name
+    return config if policy == "float32" else {**config, "dtype": policy}
+
+
 def merge(config, overrides):
     """Returns `config` with `overrides` laid over it, dict by dict."""
     merged = dict(config)
@@ -342,3 +383,11 @@ def check_weight(name, weight):
     """Raises a `ValueError` unless a loss's weight is a number of 0 or more."""
     if isinstance(weight, str) or not weight >= 0:
         raise ValueError(f"`{name}` must be at least 0; got {weight!r}.")
+
+
+def _with_weights(x, sample_weight):
+    """Puts weights of sequences into the inputs: Keras drops them without targets."""
+    if sample_weight is None:
+        return x
+    inputs = x if isinstance(x, Mapping) else {"token_ids": x}
+    return {**inputs, "sample_weight": np.asarray(sample_weight, "float32")}

@@ -87,11 +87,13 @@ class Electra(ReplacedTokenDetection):
 
         # === Layers ===
         self.discriminator = Discriminator(
-            discriminator, dtype=self.dtype_policy, name="discriminator"
+            self.with_padding(discriminator),
+            dtype=self.dtype_policy,
+            name="discriminator",
         )
         shared = self.discriminator.encoder
         generator = {
-            **shared.get_config(),
+            **shared.architecture,
             **generator,
             "embedding_size": shared.embedding_size,
         }
@@ -108,6 +110,7 @@ class Electra(ReplacedTokenDetection):
         self.built = True
 
     def call(self, inputs, training=False):
+        inputs = self.text_inputs(inputs)
         outputs = self.corrupt(inputs, training)
         rtd_logits = self.discriminator(
             {**inputs, "token_ids": outputs["corrupted_ids"]}, training=training
@@ -124,7 +127,7 @@ class Electra(ReplacedTokenDetection):
     def get_config(self):
         return {
             **super().get_config(),
-            "generator": self.generator.encoder.get_config(),
+            "generator": self.generator.encoder.architecture,
             "tied_embeddings": self.tied_embeddings,
             "rtd_weight": self.rtd_weight,
         }

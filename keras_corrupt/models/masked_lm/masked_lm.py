@@ -30,6 +30,12 @@ class MaskedLMNetwork(keras.Model):
         self.head = VocabularyHead(self.encoder, dtype=self.dtype_policy, name="head")
         self.built = True
 
+    def build(self, inputs_shape=None, positions_shape=None):
+        self.built = True
+
+    def compute_output_shape(self, inputs_shape, positions_shape=(None, None)):
+        return (*positions_shape, self.encoder.vocabulary_size)
+
     def call(self, inputs, positions, training=False):
         """Predicts the tokens at `positions`.
 
@@ -56,8 +62,10 @@ class MaskedLM(Pretrainer):
     """Pretrains an encoder to predict masked tokens.
 
     Inputs are dicts of int32 `[batch, length]` arrays `token_ids`, `segment_ids` and
-    `padding_mask`. Positions are drawn anew each step, unless the inputs have
-    `masked_positions` and `masked_weights` of their own (static masking).
+    `padding_mask`, or what else `text_inputs` makes into that: `token_ids` alone, an
+    array of ids, lengths that vary from batch to batch. Positions are drawn anew each
+    step, unless the inputs have `masked_positions` and `masked_weights` of their own
+    (static masking).
 
     Args:
         encoder: Constructor arguments of `TransformerEncoder`.
@@ -91,7 +99,9 @@ class MaskedLM(Pretrainer):
         check_rates(keep_rate, random_rate)
 
         # === Layers ===
-        self.network = MaskedLMNetwork(encoder, dtype=self.dtype_policy, name="network")
+        self.network = MaskedLMNetwork(
+            self.with_padding(encoder), dtype=self.dtype_policy, name="network"
+        )
         self.accuracy = keras.metrics.Mean(name="mlm_accuracy")
 
         # === Config ===
@@ -108,6 +118,7 @@ class MaskedLM(Pretrainer):
         return self.network.encoder
 
     def call(self, inputs, training=False):
+        inputs = self.text_inputs(inputs)
         masking = self.choose_positions(inputs)
         masked_ids = mask_tokens(
             inputs["token_ids"],
@@ -160,7 +171,7 @@ class MaskedLM(Pretrainer):
     def get_config(self):
         return {
             **super().get_config(),
-            "encoder": self.network.encoder.get_config(),
+            "encoder": self.network.encoder.architecture,
             "keep_rate": self.keep_rate,
             "random_rate": self.random_rate,
         }

@@ -53,6 +53,12 @@ class Discriminator(keras.Model):
         # Not by `build`, which would keep a subclass from adding layers.
         self.built = True
 
+    def build(self, input_shape=None):
+        self.built = True
+
+    def compute_output_shape(self, input_shape):
+        return self.encoder.compute_output_shape(input_shape)[:-1]
+
     def call(self, inputs, training=False):
         """Returns float32 `[batch, length]`, the logits of "replaced"."""
         return self.head(self.encoder(inputs, training=training))
@@ -189,8 +195,11 @@ class ReplacedTokenDetection(Pretrainer):
             A list of `TokenScores`, special tokens included.
 
         Raises:
-            ValueError: The model has no tokenizer, or a text is too long for it.
+            ValueError: The model has no tokenizer, or a text is too long for it, or
+                `batch_size` is less than 1.
         """
+        if not batch_size >= 1:
+            raise ValueError(f"`batch_size` must be 1 or more; got {batch_size!r}.")
         if self.tokenizer is None:
             raise ValueError(
                 "`score` reads raw strings and needs the model's tokenizer: load a "
@@ -240,7 +249,7 @@ class ReplacedTokenDetection(Pretrainer):
     def get_config(self):
         return {
             **super().get_config(),
-            "discriminator": self.discriminator.encoder.get_config(),
+            "discriminator": self.discriminator.encoder.architecture,
             "keep_rate": self.keep_rate,
         }
 

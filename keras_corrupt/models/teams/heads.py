@@ -38,7 +38,7 @@ class MultiTaskDiscriminator(Discriminator):
                 f"layers; got {task_layers!r}."
             )
         self.rtd_encoder = TransformerEncoder(
-            **self.encoder.get_config(),
+            **self.encoder.architecture,
             tied_to=self.encoder,
             tied_parts=EMBEDDING_PARTS,
             tied_layers=num_layers - task_layers,

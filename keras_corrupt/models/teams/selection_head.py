@@ -20,7 +20,7 @@ class MultiWordSelectionHead(keras.layers.Layer):
 
     def __init__(self, encoder, **kwargs):
         super().__init__(**kwargs)
-        self.sizes = encoder.get_config()
+        self.sizes = encoder.architecture
         self.token = encoder.embeddings.token
         self.transform = Dense(
             encoder.embedding_size,

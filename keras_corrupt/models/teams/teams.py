@@ -101,13 +101,16 @@ class Teams(ReplacedTokenDetection):
 
         # === Layers ===
         self.discriminator = MultiTaskDiscriminator(
-            discriminator, task_layers, dtype=self.dtype_policy, name="discriminator"
+            self.with_padding(discriminator),
+            task_layers,
+            dtype=self.dtype_policy,
+            name="discriminator",
         )
         shared = self.discriminator.encoder
         tied = {"half": generator_layers // 2, "none": 0, "all": generator_layers}
         self.generator = MaskedLMNetwork(
             {
-                **shared.get_config(),
+                **shared.architecture,
                 "num_layers": generator_layers,
                 "tied_to": shared,
                 "tied_parts": EMBEDDING_PARTS,
@@ -137,6 +140,7 @@ class Teams(ReplacedTokenDetection):
         return self.discriminator.rtd_encoder
 
     def call(self, inputs, training=False):
+        inputs = self.text_inputs(inputs)
         outputs = self.corrupt(inputs, training)
         logits, target_ids = outputs["mlm_logits"], outputs["target_ids"]
         if self.candidates == "sampled":

@@ -1,0 +1,186 @@
+"""What all models here read: token ids, in the forms in which people have them."""
+
+from collections.abc import Mapping
+
+import keras
+import numpy as np
+from keras import ops
+
+#: The arrays of the contract, all int32 `[batch, length]`.
+NAMES = ("token_ids", "segment_ids", "padding_mask")
+
+_FORMAT = (
+    "Text is read as integer token ids `[batch, length]`: an array, or a dict with "
+    "`token_ids` and, if they are known, `segment_ids` and `padding_mask` (1 for "
+    "tokens, 0 for padding) of the same shape. Raw strings become that by "
+    "`tokenizer.pack(texts, length)`, ragged ids by `padded_batch`."
+)
+
+
+class TextModel(keras.Model):
+    """A `keras.Model` that reads token ids.
+
+    `call` takes what `text_inputs` takes, and passes it through that first.
+    """
+
+    #: The token id that is padding where the inputs have no `padding_mask`.
+    padding_id = 0
+    #: What the model needs in the inputs' dict beside the arrays of the contract.
+    further_inputs = ()
+
+    def __init__(self, **kwargs):
+        super().__init__(**kwargs)
+        # `keras.Input((None,))` is of floats, and bfloat16 has no id above 256.
+        self.autocast = False
+
+    def text_inputs(self, inputs):
+        """Returns the model's inputs as its networks read them; see `text_inputs`."""
+        inputs = text_inputs(inputs, self.padding_id)
+        missing = [name for name in self.further_inputs if name not in inputs]
+        if missing:
+            raise ValueError(
+                f"{type(self).__name__} reads {', '.join(missing)} beside `token_ids`. "
+                "Make its inputs with `model.batches(model.features(examples), size)`."
+            )
+        return inputs
+
+    def fit(self, x=None, *args, **kwargs):
+        """Trains: see `keras.Model.fit`.
+
+        Args:
+            x: What `text_inputs` takes, or batches of it as Keras takes them.
+            args: See there.
+            kwargs: See there.
+        """
+        # Before Keras does, which on JAX loses the weights when a step fails.
+        if isinstance(x, (Mapping, np.ndarray, list, tuple, str)):
+            check(x)
+        return super().fit(x, *args, **kwargs)
+
+    def save(self, *args, **kwargs):
+        """Writes a `.keras` file: see `keras.Model.save`."""
+        self.refuse_quantized()
+        super().save(*args, **kwargs)
+
+    def refuse_quantized(self):
+        """Raises a `ValueError` if `quantize` changed layers: no file keeps them."""
+        if self._has_layer_with("quantization_mode"):
+            raise ValueError(
+                "A quantized model cannot be saved. Save it before `quantize`, and "
+                "quantize what you load."
+            )
+
+    def refuse_lora(self):
+        """Raises a `ValueError` if a layer has LoRA: presets have no place for it."""
+        if self._has_layer_with("lora_enabled"):
+            raise ValueError(
+                "A preset has no place for LoRA. Save the model to a `.keras` file, "
+                "which merges LoRA into the weights; what you load can be a preset."
+            )
+
+    def _has_layer_with(self, attribute):
+        return any(getattr(layer, attribute, None) for layer in self._flatten_layers())
+
+    def export(
+        self,
+        filepath,
+        format="tf_saved_model",
+        verbose=None,
+        input_signature=None,
+        **kwargs,
+    ):
+        """Exports the model: see `keras.Model.export`.
+
+        Args:
+            filepath: Where to.
+            format: See there.
+            verbose: See there.
+            input_signature: By default a dict of the arrays that the model reads, of
+                any batch size and length.
+            kwargs: See there.
+        """
+        if input_signature is None:
+            names = (*NAMES, *self.further_inputs)
+            input_signature = [
+                {n: keras.InputSpec("int32", (None, None), name=n) for n in names}
+            ]
+        return super().export(filepath, format, verbose, input_signature, **kwargs)
+
+
+def text_inputs(inputs, padding_id=0):
+    """Makes the inputs of every network of what people have.
+
+    Args:
+        inputs: Token ids, integers `[batch, length]`, or floats as `keras.Input` makes
+            them. Or a dict with `token_ids` and, of the same shape, `segment_ids` and
+            `padding_mask`: without them all is one segment, and tokens are padding
+            where they are `padding_id`. What else the dict has is kept.
+        padding_id: The token id of padding.
+
+    Returns:
+        A dict of int32 `[batch, length]`: `token_ids`, `segment_ids` and
+        `padding_mask` (1 for tokens, 0 for padding), and of what else there was.
+
+    Raises:
+        ValueError: It is something else.
+
+    Example:
+
+    >>> import numpy as np
+    >>> inputs = text_inputs(np.array([[2, 7, 3, 0]]))
+    >>> np.array(inputs["padding_mask"]).tolist()
+    [[1, 1, 1, 0]]
+    """
+    check(inputs)
+    given = inputs if isinstance(inputs, Mapping) else {"token_ids": inputs}
+    arrays = {
+        name: ops.cast(array, "int32")
+        if name in NAMES or _dtype(array) == "int64"
+        else array
+        for name, array in given.items()
+    }
+    token_ids = arrays["token_ids"]
+    if "segment_ids" not in arrays:
+        arrays["segment_ids"] = ops.zeros_like(token_ids)
+    if "padding_mask" not in arrays:
+        arrays["padding_mask"] = ops.cast(token_ids != padding_id, "int32")
+    return arrays
+
+
+def check(inputs):
+    """Raises a `ValueError` unless it is something that `text_inputs` takes."""
+    given = inputs if isinstance(inputs, Mapping) else {"token_ids": inputs}
+    token_ids = given.get("token_ids")
+    for name in NAMES:
+        array = given.get(name, token_ids)
+        if not _is_integers(array) or not _may_equal(array.shape, token_ids.shape):
+            raise ValueError(f"{_FORMAT} Got {_described(inputs)}.")
+
+
+def _is_integers(array):
+    """Returns whether an array is `[batch, length]`, of what can hold token ids."""
+    shape = getattr(array, "shape", ())
+    rank = shape.rank if hasattr(shape, "rank") else len(shape)  # or not even known
+    if rank != 2 or hasattr(array, "row_lengths"):
+        return False
+    kind = _dtype(array)
+    return kind.startswith(("int", "uint", "bool")) or kind in ("float32", "float64")
+
+
+def _dtype(array):
+    return str(getattr(array.dtype, "name", array.dtype))
+
+
+def _may_equal(shape, other):
+    """Returns whether two shapes are equal as far as they are known."""
+    pairs = zip(shape, other, strict=True)
+    return all(a == b for a, b in pairs if isinstance(a, int) and isinstance(b, int))
+
+
+def _described(inputs):
+    if isinstance(inputs, Mapping):
+        entries = (f"{name} ({_described(array)})" for name, array in inputs.items())
+        return f"a dict of {', '.join(entries)}"
+    if hasattr(inputs, "shape") and hasattr(inputs, "dtype"):
+        return f"{_dtype(inputs)} {inputs.shape}"
+    return f"a {type(inputs).__name__}"

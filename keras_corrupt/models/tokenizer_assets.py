@@ -1,0 +1,28 @@
+"""The tokenizer in a model's `.keras` file: the files that `Tokenizer.save` writes.
+
+It is no part of the model's configuration, which presets keep without it.
+"""
+
+import os
+
+from keras_corrupt import tokenizers
+from keras_corrupt.tokenizers.tokenizer import DOCUMENT_FILE
+
+
+class TokenizerAssets:
+    """Makes Keras keep the attribute `tokenizer` of a model with an `encoder`."""
+
+    def save_assets(self, directory):
+        if self.tokenizer is not None:
+            self.tokenizer.save(directory)
+
+    def load_assets(self, directory):
+        if directory and os.path.exists(os.path.join(directory, DOCUMENT_FILE)):
+            tokenizer = tokenizers.load(directory)
+            if tokenizer.vocabulary_size > self.encoder.vocabulary_size:
+                raise ValueError(
+                    f"The file's tokenizer has {tokenizer.vocabulary_size} tokens, "
+                    f"more than the model's {self.encoder.vocabulary_size}: it is not "
+                    "the model's own."
+                )
+            self.tokenizer = tokenizer

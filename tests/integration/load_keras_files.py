@@ -1,0 +1,29 @@
+"""Loads `.keras` files as a user does, and keeps what the models in them compute.
+
+    python load_keras_files.py DIRECTORY
+
+Of each `NAME.keras` with its `NAME.npz` of inputs it writes `NAME.out.npz`.
+"""
+
+import sys
+from pathlib import Path
+
+import keras
+import numpy as np
+
+import keras_corrupt
+
+unloaded = "keras_corrupt.models" not in sys.modules
+for path in sorted(Path(sys.argv[1]).glob("*.keras")):
+    model = keras.models.load_model(path)
+    inputs = dict(np.load(path.with_suffix(".npz")))
+    outputs = getattr(model, "encoder", model)(inputs)
+    tokenizer = getattr(model, "tokenizer", None)
+    np.savez(
+        path.with_suffix(".out.npz"),
+        outputs=np.array(outputs),
+        fingerprint=tokenizer.fingerprint if tokenizer else "",
+        optimizer=type(model.optimizer).__name__,
+        version=keras_corrupt.__version__,
+        unloaded=unloaded,
+    )

@@ -1,0 +1,108 @@
+"""`.keras` files in a process that has imported nothing but Keras and the package."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import keras
+import numpy as np
+import pytest
+
+from keras_corrupt import downstream, keras_classes
+from keras_corrupt.encoders import TransformerEncoder
+from keras_corrupt.models import Electra, MaskedLM, Teams
+from keras_corrupt.training import AdamW, WarmupLinearDecay
+from tests.conftest import SIZES, make_inputs
+
+ROOT = Path(__file__).parents[2]
+ENCODER = {**SIZES["discriminator"], "vocabulary_size": 60, "initializer_range": 0.2}
+
+
+def run(*arguments):
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    command = [sys.executable, *map(str, arguments)]
+    done = subprocess.run(command, env=environment, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr[-2000:]
+    return done.stdout
+
+
+def functional_model():
+    ids = keras.Input((None,), dtype="int32", name="token_ids")
+    encoder = TransformerEncoder(**ENCODER, dtype="mixed_bfloat16", name="ours")
+    hidden = keras.layers.Dense(3, dtype="float32")(encoder(ids))
+    return keras.Model(ids, hidden)
+
+
+def test_every_kind_of_file_loads_in_a_fresh_process(tmp_path, tokenizer):
+    labels = {"labels": ["a", "b"]}
+    models = {
+        "electra": Electra(ENCODER, SIZES["generator"], tokenizer=tokenizer),
+        "masked_lm": MaskedLM(ENCODER, tokenizer=tokenizer),
+        "teams": Teams(ENCODER, 2, tokenizer=tokenizer),
+        "classifier": downstream.TextClassifier(ENCODER, tokenizer, **labels),
+        "tagger": downstream.TokenTagger(ENCODER, tokenizer, **labels),
+        "extractor": downstream.SpanExtractor(ENCODER, tokenizer),
+        "ranker": downstream.CandidateRanker(ENCODER, tokenizer),
+        "encoder": TransformerEncoder(**ENCODER),
+        "functional": functional_model(),
+    }
+    models["electra"].compile(AdamW(WarmupLinearDecay(1e-3, 10, 2)))
+    inputs = {"token_ids": make_inputs()["token_ids"]}
+    for name, model in models.items():
+        np.savez(tmp_path / f"{name}.npz", **inputs)
+        model.save(tmp_path / f"{name}.keras")
+    run(ROOT / "tests/integration/load_keras_files.py", tmp_path)
+    for name, model in models.items():
+        loaded = np.load(tmp_path / f"{name}.out.npz")
+        expected = np.array(getattr(model, "encoder", model)(inputs))
+        np.testing.assert_allclose(loaded["outputs"], expected, atol=1e-5, err_msg=name)
+        known = tokenizer.fingerprint if hasattr(model, "tokenizer") else ""
+        assert loaded["fingerprint"] == known, name
+        assert loaded["unloaded"]
+    assert np.load(tmp_path / "electra.out.npz")["optimizer"] == "AdamW"
+
+
+@pytest.mark.tensorflow_only
+def test_keras_may_be_imported_last_and_is_not_imported_for_it():
+    out = run(
+        "-c",
+        "import sys, keras_corrupt; print('keras' in sys.modules);"
+        "import keras; print(keras.saving.get_registered_object("
+        "'keras_corrupt>Electra').name, 'keras_corrupt.models' in sys.modules)",
+    )
+    assert out.split() == ["False", "Electra", "False"]
+
+
+def test_the_stand_ins_are_for_all_registered_classes():
+    registered = {
+        name.removeprefix("keras_corrupt>")
+        for name, found in keras.saving.get_custom_objects().items()
+        if name.startswith("keras_corrupt>") and isinstance(found, type)
+    }
+    listed = [name for names in keras_classes.CLASSES.values() for name in names]
+    assert registered == set(listed)
+
+
+def test_a_stand_in_makes_the_class_itself():
+    encoder = TransformerEncoder(**ENCODER, name="ours")
+    stand_in = keras_classes.StandIn("encoders", "TransformerEncoder")
+    made = stand_in.from_config(encoder.get_config())
+    assert type(made) is TransformerEncoder and made.name == "ours"
+
+
+def test_a_file_with_anothers_tokenizer_is_refused(tmp_path, tokenizer):
+    model = MaskedLM(ENCODER, tokenizer=tokenizer)
+    model.save_assets(tmp_path)
+    small = MaskedLM({**ENCODER, "vocabulary_size": 20}, mask_id=4, unmaskable_ids=(0,))
+    with pytest.raises(ValueError, match="tokenizer has .* tokens, more than"):
+        small.load_assets(tmp_path)
+
+
+def test_a_fine_tuned_model_of_a_config_alone_says_what_it_lacks(tokenizer):
+    model = downstream.TextClassifier(ENCODER, tokenizer, labels=["a", "b"])
+    copy = type(model).from_config(model.get_config())
+    with pytest.raises(ValueError, match="TextClassifier .* attribute `tokenizer`"):
+        copy.predictions(["the cat"])
+    copy.tokenizer = tokenizer
+    assert len(copy.predictions(["the cat"])) == 1
