@@ -3,11 +3,9 @@
 import copy
 import dataclasses
 import functools
-import hashlib
 import itertools
 import json
 import math
-import os
 import statistics
 import time
 from pathlib import Path
@@ -15,6 +13,7 @@ from pathlib import Path
 import keras
 import numpy as np
 
+from keras_corrupt.downstream import kept_results
 from keras_corrupt.downstream.candidate_ranker import CandidateRanker
 from keras_corrupt.downstream.optimizer import optimizer_of
 from keras_corrupt.downstream.span_extractor import SpanExtractor
@@ -23,8 +22,7 @@ from keras_corrupt.downstream.token_tagger import TokenTagger
 from keras_corrupt.models.fine_tuning import size_of
 from keras_corrupt.models.pretrainer import Pretrainer
 from keras_corrupt.models.registry import find_class
-from keras_corrupt.tasks.task import describe_skipped
-from keras_corrupt.training.run_directory import check_same_run
+from keras_corrupt.tasks.task import check_name, describe_skipped, describe_unseen
 from keras_corrupt.training.runner import xla_pays
 
 #: Kind of a task -> class of its model.
@@ -48,8 +46,14 @@ class Finetuner:
     """
 
     def __init__(self, task, config):
+        check_name(task.name)
         self.config = config
         self.model_class = model_class(task)
+        if config.ensemble and not self.model_class.can_average:
+            raise ValueError(
+                f"Ensembles are of classifiers and taggers, not of "
+                f"{self.model_class.__name__}; leave out `ensemble`."
+            )
         limits = {"train": config.max_train_examples, "dev": config.max_dev_examples}
         self.task = copy.copy(task)
         self.task.splits = self.splits = {
@@ -60,7 +64,10 @@ class Finetuner:
         for name, split in self.splits.items():
             if not len(split):
                 raise ValueError(f"The task {task.name} has no example in {name!r}.")
+        self.max_length = None
         model = self.new_model()
+        if config.max_length:
+            self.max_length = min(config.max_length, model.encoder.max_length)
         self.size = size_of(model.encoder)
         self.head_config = {**model.head_config, **task.model_arguments}
         self.pretrained_by = model.pretrained_by
@@ -71,8 +78,15 @@ class Finetuner:
         self.searched = {}
         if config.search:
             self.searched = self.system.fine_tuning_search(self.size, task.name)
-        self.fingerprint = fingerprint(config.preset)
+        self.fingerprints = {n: split.fingerprint() for n, split in self.splits.items()}
+        self.preset_fingerprint = kept_results.fingerprint(config.preset)
         self.compiled = None
+        self.kept = [
+            result
+            for settings, folder in self.points()
+            for seed in range(config.seeds)
+            if (result := self.kept_result(settings, seed, folder))
+        ]
 
     @functools.cached_property
     def train_features(self):
@@ -92,11 +106,21 @@ class Finetuner:
 
     def banner(self):
         """Returns what is to be done: examples, those left out, settings."""
-        lines = {self.task.name: f"{self.model_class.__name__} of {self.fingerprint}"}
+        lines = {
+            self.task.name: f"{self.model_class.__name__} of {self.preset_fingerprint}"
+        }
         for name, split in self.splits.items():
             lines[name] = f"{len(split):,} examples"
             if split.skipped:
                 lines[name] += f", left out: {describe_skipped(split.skipped)}"
+            if unseen := self.task.unseen.get(name):
+                lines[name] += f"; {describe_unseen(unseen)}"
+        if self.max_length:
+            lines["length"] = f"{self.max_length} tokens at most"
+            if self.max_length < self.config.max_length:
+                asked = self.config.max_length
+                lines["length"] += f", which is all that the encoder reads, not {asked}"
+        lines["guess"] = f"{self.task.main_metric} {self.guess:.1f}"
         settings = dataclasses.asdict(self.settings)
         lines["settings"] = ", ".join(f"{k} {v}" for k, v in settings.items())
         if self.system is Pretrainer:
@@ -106,6 +130,14 @@ class Finetuner:
             )
         for name, values in self.searched.items():
             lines[f"search {name}"] = ", ".join(map(str, values))
+        if self.kept:
+            lines["done"] = f"{len(self.kept)} runs, which are not run again"
+            if any(map(kept_results.is_unmarked, self.kept)):
+                lines["done"] += (
+                    "; an earlier version made some of them and did not note of which "
+                    "examples: if the files have changed since, delete "
+                    f"{Path(self.config.output) / self.task.name}"
+                )
         return "\n".join(f"{name + ':':12} {text}" for name, text in lines.items())
 
     def new_model(self, dropout=0.1):
@@ -113,7 +145,7 @@ class Finetuner:
         return self.model_class.from_preset(
             self.config.preset,
             load_weights=self.config.load_weights,
-            max_length=self.config.max_length,
+            max_length=self.max_length,
             dropout=dropout,
             dtype=self.config.dtype,
             **self.task.model_arguments,
@@ -126,10 +158,7 @@ class Finetuner:
             The results of the best settings: a list of dicts, one for each seed.
         """
         best = []
-        for point in itertools.product(*self.searched.values()):
-            changes = dict(zip(self.searched, point, strict=True))
-            folder = Path(self.config.output) / self.task.name / folder_name(changes)
-            settings = with_changes(self.settings, changes)
+        for settings, folder in self.points():
             runs = [
                 self.result(settings, seed, folder) for seed in range(self.config.seeds)
             ]
@@ -137,24 +166,37 @@ class Finetuner:
                 best = runs
         return best
 
-    def result(self, settings, seed, folder):
-        """Returns the result of a run, which is made if it is not there."""
-        path = folder / f"seed-{seed}.json"
+    def points(self):
+        """Yields all settings to try, each with the folder of its runs."""
+        for point in itertools.product(*self.searched.values()):
+            changes = dict(zip(self.searched, point, strict=True))
+            folder = Path(self.config.output) / self.task.name / folder_name(changes)
+            yield with_changes(self.settings, changes), folder
+
+    def identity(self, settings, seed):
+        """Returns all that decides a run, as JSON holds it."""
         run = {
-            "preset": self.fingerprint,
+            "preset": self.preset_fingerprint,
             "load_weights": self.config.load_weights,
-            "max_length": self.config.max_length,
+            "max_length": self.max_length,
             "dtype": self.config.dtype,
             "examples": {name: len(split) for name, split in self.splits.items()},
+            "fingerprints": self.fingerprints,
             "task": self.head_config,
             "seed": seed,
             **dataclasses.asdict(settings),
         }
-        run = json.loads(json.dumps(run))  # as it comes back from a file
-        if path.exists():
-            result = json.loads(path.read_text())
-            check_same_run(path, result["settings"], run)
-            return result
+        return json.loads(json.dumps(run))  # as it comes back from a file
+
+    def kept_result(self, settings, seed, folder):
+        """Returns the result of a run that has been made, or `None`."""
+        path = folder / f"seed-{seed}.json"
+        return kept_results.read(path, self.identity(settings, seed))
+
+    def result(self, settings, seed, folder):
+        """Returns the result of a run, which is made if it is not there."""
+        if kept := self.kept_result(settings, seed, folder):
+            return kept
         for attempt in range(self.config.retries + 1):
             # A retry's seed is none that another run has.
             model, outputs, result = self.train_and_evaluate(
@@ -162,10 +204,18 @@ class Finetuner:
             )
             if not result["failed"]:
                 break
-            print("This run failed: one prediction for all, or no finite loss.")
-        result = {"settings": run, "attempts": attempt + 1, **result}
-        result["folder"] = str(folder)
-        self.save(path, model, outputs, result)
+            again = attempt < self.config.retries
+            print(
+                f"This run failed: {result['failure']}."
+                + " It is repeated with another seed." * again
+            )
+        result = {
+            "settings": self.identity(settings, seed),
+            "attempts": attempt + 1,
+            **result,
+            "folder": str(folder),
+        }
+        self.save(folder / f"seed-{seed}.json", model, outputs, result)
         return result
 
     def train_and_evaluate(self, settings, seed):
@@ -195,7 +245,11 @@ class Finetuner:
         if weights is not None:
             model.set_weights(weights)
         outputs = {name: model.outputs(f) for name, f in self.features.items()}
-        predictions = self.predictions(model, self.dev, outputs[self.dev])
+        if math.isfinite(loss):
+            predictions = self.predictions(model, self.dev, outputs[self.dev])
+            failure = self.task.failure(predictions, self.splits[self.dev])
+        else:
+            failure = f"its training loss is {loss}; try a lower learning_rate"
         return (
             model,
             outputs,
@@ -207,7 +261,8 @@ class Finetuner:
                     for name in outputs
                     if self.splits[name].labels is not None
                 },
-                "failed": not math.isfinite(loss) or self.task.degenerate(predictions),
+                "failed": failure is not None,
+                "failure": failure,
                 "curve": curve,
                 "train_seconds": seconds,
                 "sequences_per_second": settings.epochs
@@ -267,8 +322,9 @@ class Finetuner:
         temporary.write_text(json.dumps(result, indent=2) + "\n")
         temporary.replace(path)
 
+    @functools.cached_property
     def guess(self):
-        """Returns the main metric, on the development set, of guessing."""
+        """The main metric, on the development set, of guessing."""
         split = self.splits[self.dev]
         return self.task.metrics(self.task.guesses(split), split)[self.task.main_metric]
 
@@ -309,31 +365,16 @@ def pretraining_class(name):
 
 def with_changes(settings, changes):
     """Returns `FineTuningSettings` with some of them changed."""
-    known = {field.name: field.type for field in dataclasses.fields(settings)}
-    unknown = sorted(changes.keys() - known.keys())
-    if unknown:
-        raise ValueError(
-            f"--settings has no {', '.join(unknown)}; known are {', '.join(known)}."
-        )
-    typed = {
-        name: type(getattr(settings, name))(value) for name, value in changes.items()
-    }
-    return dataclasses.replace(settings, **typed)
+    try:
+        return settings.changed(changes)
+    except ValueError as error:
+        raise ValueError(f"`settings`: {error}") from error
 
 
 def folder_name(changes):
     """Returns the folder of settings: what is changed in them."""
     changes = [f"{name}={value:g}" for name, value in changes.items()]
     return ",".join(changes) or "published"
-
-
-def fingerprint(preset):
-    """Returns what tells a preset from others: its name, and a hash of its files."""
-    digest = hashlib.sha256()
-    for path in sorted(Path(preset).rglob("*")):
-        if path.is_file():
-            digest.update(path.read_bytes())
-    return f"{os.path.basename(os.path.normpath(preset))} {digest.hexdigest()[:16]}"
 
 
 def median(runs):

@@ -81,6 +81,9 @@ class DownstreamModel(FusedTraining, keras.Model):
     #: Names of the constructor arguments that decide the head's shape and meaning.
     head_arguments = ()
 
+    #: Whether the mean of several models' outputs has a meaning.
+    can_average = True
+
     def features(self, examples, labels=None):
         """Returns a list of `Feature`, one or more for each example.
 
@@ -202,7 +205,8 @@ class DownstreamModel(FusedTraining, keras.Model):
             )
         if tokenizer is None:
             raise ValueError(
-                f"The preset {str(preset)!r} has no tokenizer: pass `tokenizer`."
+                f"The preset {str(preset)!r} has no tokenizer. Name the directory of a "
+                "model that was saved with one, or, in Python, pass `tokenizer`."
             )
         model = cls(**{**config, **arguments}, tokenizer=tokenizer)
         if start is not None and load_weights:

@@ -58,6 +58,7 @@ class SpanExtractor(DownstreamModel):
     """
 
     head_arguments = ("head_type", "answerability")
+    can_average = False  # each model follows a beam of places of its own
 
     def __init__(
         self,
