@@ -118,10 +118,10 @@ def in_flags(message, config):
     names = [field.name for field in dataclasses.fields(config)]
 
     def flag(match):
-        value = match[2].strip("\"'")
+        value = (match[2] or "").strip("\"'")
         return f"--{match[1]}" + f" {value}" * (value not in ("", "True"))
 
-    message = re.sub(rf"`({'|'.join(names)})=?([^`]*)`", flag, message)
+    message = re.sub(rf"`({'|'.join(names)})(?:=([^`]*))?`", flag, message)
     for name in names:
         value = getattr(config, name)
         if value and isinstance(value, str):

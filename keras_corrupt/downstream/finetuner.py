@@ -12,8 +12,9 @@ from pathlib import Path
 
 import keras
 import numpy as np
+from tqdm import tqdm
 
-from keras_corrupt.downstream import kept_results
+from keras_corrupt.downstream import kept_results, results
 from keras_corrupt.downstream.candidate_ranker import CandidateRanker
 from keras_corrupt.downstream.optimizer import optimizer_of
 from keras_corrupt.downstream.span_extractor import SpanExtractor
@@ -131,7 +132,7 @@ class Finetuner:
         for name, values in self.searched.items():
             lines[f"search {name}"] = ", ".join(map(str, values))
         if self.kept:
-            lines["done"] = f"{len(self.kept)} runs, which are not run again"
+            lines["done"] = f"{len(self.kept)} of the runs, which are not made again"
             if any(map(kept_results.is_unmarked, self.kept)):
                 lines["done"] += (
                     "; an earlier version made some of them and did not note of which "
@@ -204,11 +205,10 @@ class Finetuner:
             )
             if not result["failed"]:
                 break
-            again = attempt < self.config.retries
-            print(
-                f"This run failed: {result['failure']}."
-                + " It is repeated with another seed." * again
-            )
+            remedy = "It is repeated with another seed."
+            if attempt == self.config.retries:
+                remedy = "More epochs or another learning_rate may help (--settings)."
+            print(f"This run failed: {result['failure']}. {remedy}")
         result = {
             "settings": self.identity(settings, seed),
             "attempts": attempt + 1,
@@ -225,7 +225,7 @@ class Finetuner:
         metric, curve, best, weights, seconds = self.task.main_metric, [], -1e9, None, 0
         for epoch in range(1, settings.epochs + 1):
             start = time.perf_counter()
-            loss = model.fit(batches, verbose=0, shuffle=False).history["loss"][0]
+            loss = fit(model, batches, f"seed {seed}, epoch {epoch}")
             seconds += time.perf_counter() - start
             if not math.isfinite(loss):
                 # Nothing can be read off such a model; it counts as not trained.
@@ -249,7 +249,7 @@ class Finetuner:
             predictions = self.predictions(model, self.dev, outputs[self.dev])
             failure = self.task.failure(predictions, self.splits[self.dev])
         else:
-            failure = f"its training loss is {loss}; try a lower learning_rate"
+            failure = f"its training loss is {loss} in epoch {epoch}"
         return (
             model,
             outputs,
@@ -313,7 +313,7 @@ class Finetuner:
         arrays = {
             f"{name}/{key}": array
             for name, rows in outputs.items()
-            for key, array in stacked(rows).items()
+            for key, array in results.stacked(rows).items()
         }
         temporary = path.with_suffix(".partial.npz")
         np.savez_compressed(temporary, **arrays)
@@ -335,6 +335,18 @@ class Finetuner:
             self.task.write_predictions(
                 self.predictions(model, name, rows), name, directory
             )
+
+
+def fit(model, batches, what):
+    """Trains on each batch once and returns the loss; a terminal shows progress."""
+    with tqdm(
+        total=len(batches), desc=what, unit="step", leave=False, disable=None
+    ) as bar:
+        progress = keras.callbacks.LambdaCallback(
+            on_train_batch_end=lambda *_, **__: bar.update()
+        )
+        history = model.fit(batches, verbose=0, shuffle=False, callbacks=[progress])
+    return history.history["loss"][0]
 
 
 def model_class(task):
@@ -380,15 +392,3 @@ def folder_name(changes):
 def median(runs):
     """Returns the median score of some runs."""
     return statistics.median(result["score"] for result in runs)
-
-
-def stacked(rows):
-    """Returns the arrays of all rows as one array each, padded with zeros."""
-    arrays = {}
-    for key in rows[0]:
-        values = [np.asarray(row[key]) for row in rows]
-        shape = np.max([value.shape for value in values], axis=0, initial=0)
-        arrays[key] = np.zeros((len(values), *shape.astype(int)), values[0].dtype)
-        for i, value in enumerate(values):
-            arrays[key][(i, *map(slice, value.shape))] = value
-    return arrays

@@ -46,6 +46,18 @@ def ensemble(finetuner, results, count):
     }
 
 
+def stacked(rows):
+    """Returns the arrays of all rows as one array each, padded with zeros."""
+    arrays = {}
+    for key in rows[0]:
+        values = [np.asarray(row[key]) for row in rows]
+        shape = np.max([value.shape for value in values], axis=0, initial=0)
+        arrays[key] = np.zeros((len(values), *shape.astype(int)), values[0].dtype)
+        for i, value in enumerate(values):
+            arrays[key][(i, *map(slice, value.shape))] = value
+    return arrays
+
+
 @dataclasses.dataclass
 class Row:
     """A line of the results: a task, its runs, and what others reached.

@@ -15,7 +15,7 @@ from keras_corrupt.downstream import (
     results,
 )
 from keras_corrupt.downstream.finetune import in_flags
-from keras_corrupt.downstream.finetuner import Finetuner, stacked, with_changes
+from keras_corrupt.downstream.finetuner import Finetuner, with_changes
 from keras_corrupt.models import Electra
 from keras_corrupt.models.fine_tuning import FineTuningSettings
 from keras_corrupt.tasks.task import Split
@@ -150,6 +150,17 @@ def test_a_system_of_ones_own_brings_its_settings(config, tmp_path):
     assert Finetuner(animals(), config).settings.learning_rate == 0.5
 
 
+def test_labels_that_train_lacks_are_said(config):
+    task = animals()
+    task.splits["dev"].labels[:6] = [*"aabcde"]
+    task.splits["dev"].labels[6] = "f"
+    (line,) = [s for s in Finetuner(task, config).banner().splitlines() if "lacks" in s]
+    assert line == (
+        "dev:         40 examples; 7 labels that train lacks, which count as wrong: "
+        "'a' (2), 'b' (1), 'c' (1), 'd' (1), 'e' (1), 1 others"
+    )
+
+
 def test_settings_where_the_system_is_not_known(config, tmp_path):
     config = dataclasses.replace(config, settings={})
     model = TextClassifier.from_preset(
@@ -270,7 +281,7 @@ def test_taggers_predict_together_and_span_extractors_do_not(config, tmp_path):
     models = [TokenTagger.from_preset(config.preset, labels=["X", "Y"]) for _ in "ab"]
     features = models[0].features(words)
     for seed, model in enumerate(models):
-        arrays = stacked(model.outputs(features))
+        arrays = results.stacked(model.outputs(features))
         np.savez(
             tmp_path / f"seed-{seed}.npz", **{f"dev/{k}": v for k, v in arrays.items()}
         )
@@ -330,7 +341,7 @@ def test_fewer_examples_on_request(config):
 
 def test_arrays_of_different_lengths_are_stacked():
     rows = [{"x": np.ones((2, 3)), "y": 1.0}, {"x": np.ones((4, 3)), "y": 2.0}]
-    arrays = stacked(rows)
+    arrays = results.stacked(rows)
     assert arrays["x"].shape == (2, 4, 3) and arrays["x"].sum() == 18
     assert arrays["y"].tolist() == [1.0, 2.0]
 
@@ -424,7 +435,7 @@ def kept(config, tmp_path):
 def test_a_result_is_of_these_examples_alone(kept):
     config, path = kept
     before = path.read_bytes()
-    assert "done:        1 runs" in Finetuner(animals(), config).banner()
+    assert "done:        1 of the runs" in Finetuner(animals(), config).banner()
 
     def changed(split, what):
         task = animals()
