@@ -39,10 +39,8 @@ def make_batches(
         `padding_mask` beside what the features have.
 
     Raises:
-        ValueError: No feature, one longer than `max_length`, or no row in a batch.
+        ValueError: No feature, or one is longer than `max_length`.
     """
-    if batch_size < 1:
-        raise ValueError(f"`batch_size` must be 1 or more; got {batch_size}.")
     if not features:
         raise ValueError("`features` is empty: there is nothing to make batches of.")
     lengths = np.array([len(f.inputs["token_ids"]) for f in features])

@@ -78,11 +78,11 @@ class DownstreamModel(FusedTraining, keras.Model):
 
     # === What a subclass defines ===
 
-    #: Names of the constructor arguments that decide the head's shape and meaning.
-    head_arguments = ()
-
     #: Whether the mean of several models' outputs has a meaning.
     can_average = True
+
+    #: Names of the constructor arguments that decide the head's shape and meaning.
+    head_arguments = ()
 
     def features(self, examples, labels=None):
         """Returns a list of `Feature`, one or more for each example.

@@ -57,8 +57,9 @@ class SpanExtractor(DownstreamModel):
     True
     """
 
-    head_arguments = ("head_type", "answerability")
     can_average = False  # each model follows a beam of places of its own
+
+    head_arguments = ("head_type", "answerability")
 
     def __init__(
         self,

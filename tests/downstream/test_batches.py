@@ -104,10 +104,3 @@ def test_errors():
         make_batches([], 8, 16)
     with pytest.raises(ValueError, match="17 tokens.*max_length=16"):
         make_batches([feature(17, 1)], 8, 16)
-
-
-@pytest.mark.parametrize("batch_size", [0, -1])
-def test_a_batch_needs_rows(batch_size):
-    features = [Feature({"token_ids": np.ones(3, "int32")}, {}, 0)]
-    with pytest.raises(ValueError, match=f"`batch_size` must be 1 .* got {batch_size}"):
-        make_batches(features, batch_size, 8)
