@@ -1,6 +1,6 @@
 """Fine-tuning runs: several seeds of a task, their scores, and what they predict.
 
-output/<task>/<settings>/seed-0.json    settings, scores and curve of a run
+output/<task>/<settings>/seed-0.json    what decided a run, its scores, its curve
 seed-0.npz     what its model puts out for each example
 preset/        the best run's model
 predictions/   the best run's, in the benchmark's format
@@ -40,7 +40,7 @@ class FinetuneConfig:
     preset: str
     """Directory of a pretrained or fine-tuned model."""
     output: str
-    """Directory of the results; runs that it holds are not run again."""
+    """Directory of the results; runs that it holds are not run again, nor replaced."""
     system: str | None = None
     """`module:Class` of the preset's model, where it is not one of this package."""
     seeds: int = 3

@@ -386,6 +386,15 @@ def test_values_that_cannot_work(config, tmp_path, field, value, message):
     assert not list(tmp_path.iterdir())
 
 
+def test_a_directory_that_cannot_be_written_is_named(config, monkeypatch):
+    def refuse(dir):
+        raise PermissionError(13, "Permission denied", str(dir))
+
+    monkeypatch.setattr("tempfile.TemporaryFile", refuse)
+    with pytest.raises(OSError, match="out cannot hold results: Permission denied. Ch"):
+        finetune([animals()], config)
+
+
 @pytest.mark.parametrize("name", ["../../evil", "..", "", "a/b", "a" * 300, "a\0"])
 def test_a_name_that_is_no_folders_is_refused(config, name):
     task = animals()
