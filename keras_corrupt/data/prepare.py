@@ -227,7 +227,9 @@ class _Progress:
         self._shown = now
         done = sum(totals.counts.values(), Counter())
         megabytes, seconds = done["text_bytes"] / 1e6, now - self._start
-        speed = f", {megabytes / seconds:.1f} MB/s" if seconds > 1 else ""
+        speed = (
+            f", {megabytes / seconds:.1f} MB/s" if min(seconds, megabytes) > 1 else ""
+        )
         print(
             f"{done['documents']:,} documents, {megabytes:,.2f} MB of text, "
             f"{done['examples']:,} examples{speed}",
