@@ -46,7 +46,6 @@ def config():
     return Config(
         preset="runs/electra_small/preset",
         output="runs/tagging",
-        seeds=5,
         max_length=128,
     )
 

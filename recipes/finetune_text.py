@@ -39,12 +39,15 @@ class Config(FinetuneConfig):
     """The least and the greatest score; those of `train` if not given."""
     dev_fraction: float = 0.1
     """Share of `train` to evaluate on where there is no `dev`."""
+    name: str | None = None
+    """Name of the task in the results; that of `train`, or of its folder if that is
+    `train.tsv` or the like, if not given."""
 
 
 def tasks(config):
     names = (config.text, config.second_text, config.label, config.id)
-    if config.text.isdigit():
-        names = (name and int(name) for name in names)
+    if config.text.isdecimal():  # the file has no header
+        names = [int(name) if (name or "").isdecimal() else name for name in names]
     return [
         TableTask(
             config.train,
@@ -55,6 +58,7 @@ def tasks(config):
             regression=config.regression,
             score_range=config.score_range,
             dev_fraction=config.dev_fraction,
+            name=config.name,
         )
     ]
 
@@ -63,7 +67,6 @@ def config():
     return Config(
         preset="runs/electra_small/preset",
         output="runs/text",
-        seeds=5,
         max_length=128,
     )
 

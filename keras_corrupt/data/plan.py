@@ -6,7 +6,6 @@ Shared by `prepare_dataset` (one machine) and the Beam pipeline (many).
 import contextlib
 import dataclasses
 import errno
-import fcntl
 import hashlib
 import os
 import shutil
@@ -31,6 +30,11 @@ from keras_corrupt.data.info import (
 from keras_corrupt.data.splits import held_out_lines
 from keras_corrupt.tokenizers import KINDS, Tokenizer, from_file
 from keras_corrupt.tokenizers.vocabulary import check_size
+
+try:
+    import fcntl
+except ImportError:  # Windows
+    fcntl = None
 
 _FLAGS = ("lowercase", "strip_accents", "language_neutral")
 _DISK_FULL = (errno.ENOSPC, errno.EDQUOT)
@@ -233,13 +237,14 @@ def new_directory(output: Path) -> Iterator[Path]:
     partial = path.with_name(f".{path.name}.partial")
     try:
         partial.mkdir(parents=True, exist_ok=True)
-        lock = os.open(partial, os.O_RDONLY)
+        lock = os.open(partial, os.O_RDONLY) if fcntl else None
     except OSError as error:
         raise _no_output(output, error) from error
     try:
         # The lock ends with the process, even a killed one.
         try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            if fcntl:
+                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError as error:
             raise DatasetError(
                 f"output={str(output)!r} is being prepared by another process. Wait "
@@ -259,7 +264,8 @@ def new_directory(output: Path) -> Iterator[Path]:
             shutil.rmtree(partial, ignore_errors=True)
             raise
     finally:
-        os.close(lock)
+        if fcntl:
+            os.close(lock)
 
 
 def _no_output(output: Path, error: OSError) -> DatasetError:

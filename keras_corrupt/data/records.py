@@ -7,6 +7,8 @@ imported where it is used, for processes that only serialise need not load it.
 
 from typing import NamedTuple
 
+import numpy as np
+
 from keras_corrupt.data.examples import Example
 
 EXAMPLES = "examples"
@@ -15,10 +17,6 @@ MODEL_GARDEN = "model_garden"
 WORD_IDS = ("input_word_ids", "input_ids")
 TYPE_IDS = ("input_type_ids", "segment_ids")
 MASKED = ("masked_lm_positions", "masked_lm_ids", "masked_lm_weights")
-_UNSOUND = (
-    "a record is damaged, or of another vocabulary or length; "
-    "keras_corrupt.data.name_damage tells which"
-)
 
 
 class RecordFormat(NamedTuple):
@@ -88,43 +86,38 @@ def parse(
         tf.errors.InvalidArgumentError: When it runs, if a record is damaged or foreign.
             `name_damage` tells which.
     """
-    import tensorflow as tf
-
     if record_format.name == MODEL_GARDEN:
-        parsed = _parse_model_garden(serialized, record_format, max_length)
-        sound = _all_below(parsed["token_ids"], vocabulary_size)
-    else:
-        ragged = tf.io.RaggedFeature(tf.int64, row_splits_dtype=tf.int32)
-        parsed = tf.io.parse_example(
-            serialized, {"token_ids": ragged, "segment_ids": ragged}
+        return _parse_model_garden(
+            serialized, record_format, max_length, vocabulary_size
         )
-        token_ids, segment_ids = parsed["token_ids"], parsed["segment_ids"]
-        lengths = token_ids.row_lengths()
-        sound = (
-            _all_below(token_ids.flat_values, vocabulary_size)
-            & _all_below(segment_ids.flat_values, 2)
-            & _all_below(lengths - 1, max_length)
-            & tf.reduce_all(token_ids.row_splits == segment_ids.row_splits)
-        )
-        parsed = {
-            name: ids.to_tensor(shape=[None, max_length])
-            for name, ids in parsed.items()
-        }
-        parsed["padding_mask"] = tf.sequence_mask(lengths, max_length)
-    with tf.control_dependencies([tf.debugging.Assert(sound, [_UNSOUND])]):
-        return {
-            name: value if value.dtype.is_floating else tf.cast(value, tf.int32)
-            for name, value in parsed.items()
-        }
-
-
-def _all_below(values, limit: int):
     import tensorflow as tf
 
-    return tf.reduce_all((values >= 0) & (values < limit))
+    ragged = tf.io.RaggedFeature(tf.int64, row_splits_dtype=tf.int32)
+    parsed = tf.io.parse_example(
+        serialized, {"token_ids": ragged, "segment_ids": ragged}
+    )
+    token_ids, segment_ids = parsed["token_ids"], parsed["segment_ids"]
+    # As unsigned numbers the negative ones are too large as well.
+    largest, largest_segment = (
+        tf.reduce_max(tf.bitcast(ids.flat_values, tf.uint64))
+        for ids in (token_ids, segment_ids)
+    )
+    splits = token_ids.row_splits
+    sound = segment_ids.row_splits[1:] == splits[1:]
+    sound &= (largest < vocabulary_size) & (largest_segment < 2)
+    # Looking a row up makes the mask and checks at once: to have no row is an error. An
+    # operation of its own for that would take longer.
+    row = tf.where(sound, splits[1:] - splits[:-1] - 1, -1)
+    parsed = {
+        name: tf.cast(ids.to_tensor(shape=[None, max_length]), tf.int32)
+        for name, ids in parsed.items()
+    }
+    return parsed | {"padding_mask": tf.gather(np.tri(max_length, dtype="int32"), row)}
 
 
-def _parse_model_garden(serialized, record_format: RecordFormat, max_length: int):
+def _parse_model_garden(
+    serialized, record_format: RecordFormat, max_length: int, vocabulary_size: int
+):
     import tensorflow as tf
 
     _, word_ids, type_ids, length, masked = record_format
@@ -148,9 +141,17 @@ def _parse_model_garden(serialized, record_format: RecordFormat, max_length: int
             result["token_ids"], places, tf.gather_nd(originals, chosen)
         )
     padding = [[0, 0], [0, max_length - length]]
-    result = {name: tf.pad(value, padding) for name, value in result.items()}
+    ids = result["token_ids"]
+    sound = tf.reduce_all((ids >= 0) & (ids < vocabulary_size))
+    message = f"a record holds a token id outside vocabulary_size={vocabulary_size}"
+    with tf.control_dependencies([tf.debugging.Assert(sound, [message])]):
+        result = {
+            name: tf.pad(tf.cast(value, tf.int32), padding)
+            for name, value in result.items()
+        }
     if masked:
-        result |= {"masked_positions": positions, "masked_weights": weights}
+        result["masked_positions"] = tf.cast(positions, tf.int32)
+        result["masked_weights"] = weights
     return result
 
 

@@ -1,20 +1,34 @@
 """Fine-tuning runs: several seeds of a task, their scores, and what they predict.
 
-output/<task>/<settings>/seed-0.json    settings, scores and curve of a run
+output/<task>/<settings>/seed-0.json    what decided a run, its scores, its curve
 seed-0.npz     what its model puts out for each example
 preset/        the best run's model
 predictions/   the best run's, in the benchmark's format
 """
 
 import dataclasses
+import os
+import re
 import sys
+import tempfile
 from pathlib import Path
+from typing import Literal
 
 import tyro
 
 from keras_corrupt.devices.log_level import hide_start_up_lines
 from keras_corrupt.downstream import results
 from keras_corrupt.training.run_directory import locked
+
+#: Field of `FinetuneConfig` -> its least value.
+LEAST = {
+    "seeds": 1,
+    "retries": 0,
+    "max_length": 8,
+    "max_train_examples": 1,
+    "max_dev_examples": 1,
+    "ensemble": 0,
+}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -24,23 +38,25 @@ class FinetuneConfig:
     preset: str
     """A pretrained or fine-tuned model: its directory, or a trained preset's name."""
     output: str
-    """Directory of the results; runs that it holds are not run again."""
+    """Directory of the results; runs that it holds are not run again, nor replaced."""
     system: str | None = None
     """`module:Class` of the preset's model, where it is not one of this package."""
-    seeds: int = 5
-    """Runs of each task, with the seeds 0, 1, ..."""
+    seeds: int = 3
+    """Runs of each task, with the seeds 0, 1, ..., of which the median is reported.
+    Clark's thesis takes 10, TEAMS 5. More can be added to those that are there."""
     load_weights: bool = True
     """Whether to start from the preset's weights, or from new ones (to compare)."""
     retries: int = 2
     """How often a failed run is repeated with another seed."""
     max_length: int | None = None
-    """Tokens in a sequence, at most; as many as the encoder reads if not given."""
+    """Tokens in a sequence, at most; as many as the encoder reads if that is fewer, or
+    if not given."""
     max_train_examples: int | None = None
     """Training examples to use, from the first on; all if not given."""
     max_dev_examples: int | None = None
     """Development examples to use; all if not given."""
-    dtype: str = "float32"
-    """Precision: `float32`, `mixed_bfloat16` or `mixed_float16`."""
+    dtype: Literal["float32", "mixed_bfloat16", "mixed_float16"] = "float32"
+    """Precision of the layers."""
 
     settings: dict[str, int | float | str] = dataclasses.field(default_factory=dict)
     """Settings other than the paper's: names and values of `FineTuningSettings`."""
@@ -48,6 +64,21 @@ class FinetuneConfig:
     """Whether to try all settings that the paper searched, and take the best."""
     ensemble: int = 0
     """How many of the best runs to let predict together; 0 for none."""
+
+    def check(self):
+        """Raises a `ValueError` for a number that cannot work; names the field."""
+        for name, least in LEAST.items():
+            value = getattr(self, name)
+            if value is not None and value < least:
+                hint = " Leave it out for no limit." * name.startswith("max_")
+                raise ValueError(
+                    f"`{name}` must be {least} or more; got {value}.{hint}"
+                )
+        if self.ensemble > self.seeds:
+            raise ValueError(
+                f"`ensemble` is {self.ensemble}, but there are {self.seeds} runs: "
+                "raise `seeds`."
+            )
 
 
 def main(config, make_tasks, description):
@@ -67,11 +98,41 @@ def main(config, make_tasks, description):
     from keras_corrupt.models.registry import import_class
 
     try:
+        config.check()
         if config.system:
             import_class(config.system, Pretrainer)  # by which presets find it
         finetune(make_tasks(config), config)
-    except (ValueError, OSError) as error:
-        sys.exit(f"Error: {error}")
+    except (ValueError, OSError, ImportError) as error:
+        sys.exit(f"Error: {in_flags(str(error), config)}")
+    except KeyboardInterrupt:
+        print("\nStopped. The same command makes the runs that are missing.")
+        sys.exit(130)  # a shell's code for Ctrl-C
+
+
+def in_flags(message, config):
+    """Writes a message in the words of the command line.
+
+    A field of the configuration, which messages have in backticks, becomes its flag; a
+    file or directory that a message begins with is preceded by the flag that gave it.
+
+    >>> config = FinetuneConfig(preset="runs/x", output="out")
+    >>> in_flags("runs/x/config.json is damaged: leave out `search=True`.", config)
+    '--preset runs/x/config.json is damaged: leave out --search.'
+    """
+    names = [field.name for field in dataclasses.fields(config)]
+
+    def flag(match):
+        value = (match[2] or "").strip("\"'")
+        return f"--{match[1]}" + f" {value}" * (value not in ("", "True"))
+
+    message = re.sub(rf"`({'|'.join(names)})(?:=([^`]*))?`", flag, message)
+    for name in names:
+        value = getattr(config, name)
+        if value and isinstance(value, str):
+            given = {value, os.path.normpath(value)}
+            if re.match(rf"({'|'.join(map(re.escape, given))})[\s/:,]", message):
+                return f"--{name} {message}"
+    return message
 
 
 def finetune(tasks, config):
@@ -86,10 +147,19 @@ def finetune(tasks, config):
     """
     from keras_corrupt.downstream.finetuner import Finetuner
 
+    config.check()
     # All tasks are checked before anything is made.
     finetuners = [Finetuner(task, config) for task in tasks]
     output = Path(config.output)
-    output.mkdir(parents=True, exist_ok=True)
+    try:
+        output.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryFile(dir=output):
+            pass
+    except OSError as error:
+        raise OSError(
+            f"{config.output} cannot hold results: {error.strerror}. Choose another "
+            "`output`, or mend that."
+        ) from error
     rows = []
     with locked(output):
         while finetuners:
@@ -104,14 +174,13 @@ def finetune(tasks, config):
                 results.Row(
                     finetuner.task.name,
                     runs,
-                    finetuner.guess(),
+                    finetuner.guess,
                     ensemble_score,
                     finetuner.task.published(finetuner.size),
                 )
             )
             text = results.write(rows, output)
-    print(
-        f"\n{text}\n\nIn {output}: results.md, curves.png, and a folder for each "
-        "task with its best model and predictions."
-    )
+    print(f"\n{text}\n\nIn {output}: results.md, curves.png, predictions. Best models:")
+    for row in rows:
+        print(f"{row.task}: {Path(row.results[0]['folder']) / 'preset'}")
     return rows

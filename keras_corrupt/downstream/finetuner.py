@@ -3,18 +3,18 @@
 import copy
 import dataclasses
 import functools
-import hashlib
 import itertools
 import json
 import math
-import os
 import statistics
 import time
 from pathlib import Path
 
 import keras
 import numpy as np
+from tqdm import tqdm
 
+from keras_corrupt.downstream import kept_results, results
 from keras_corrupt.downstream.candidate_ranker import CandidateRanker
 from keras_corrupt.downstream.optimizer import optimizer_of
 from keras_corrupt.downstream.span_extractor import SpanExtractor
@@ -23,9 +23,7 @@ from keras_corrupt.downstream.token_tagger import TokenTagger
 from keras_corrupt.models.fine_tuning import size_of
 from keras_corrupt.models.pretrainer import Pretrainer
 from keras_corrupt.models.registry import find_class
-from keras_corrupt.models.trained_presets import directory_of
-from keras_corrupt.tasks.task import describe_skipped
-from keras_corrupt.training.run_directory import check_same_run
+from keras_corrupt.tasks.task import check_name, describe_skipped, describe_unseen
 from keras_corrupt.training.runner import xla_pays
 
 #: Kind of a task -> class of its model.
@@ -49,8 +47,14 @@ class Finetuner:
     """
 
     def __init__(self, task, config):
+        check_name(task.name)
         self.config = config
         self.model_class = model_class(task)
+        if config.ensemble and not self.model_class.can_average:
+            raise ValueError(
+                f"Ensembles are of classifiers and taggers, not of "
+                f"{self.model_class.__name__}; leave out `ensemble`."
+            )
         limits = {"train": config.max_train_examples, "dev": config.max_dev_examples}
         self.task = copy.copy(task)
         self.task.splits = self.splits = {
@@ -61,7 +65,10 @@ class Finetuner:
         for name, split in self.splits.items():
             if not len(split):
                 raise ValueError(f"The task {task.name} has no example in {name!r}.")
+        self.max_length = None
         model = self.new_model()
+        if config.max_length:
+            self.max_length = min(config.max_length, model.encoder.max_length)
         self.size = size_of(model.encoder)
         self.head_config = {**model.head_config, **task.model_arguments}
         self.pretrained_by = model.pretrained_by
@@ -72,8 +79,15 @@ class Finetuner:
         self.searched = {}
         if config.search:
             self.searched = self.system.fine_tuning_search(self.size, task.name)
-        self.fingerprint = fingerprint(config.preset)
+        self.fingerprints = {n: split.fingerprint() for n, split in self.splits.items()}
+        self.preset_fingerprint = kept_results.fingerprint(config.preset)
         self.compiled = None
+        self.kept = [
+            result
+            for settings, folder in self.points()
+            for seed in range(config.seeds)
+            if (result := self.kept_result(settings, seed, folder))
+        ]
 
     @functools.cached_property
     def train_features(self):
@@ -93,11 +107,21 @@ class Finetuner:
 
     def banner(self):
         """Returns what is to be done: examples, those left out, settings."""
-        lines = {self.task.name: f"{self.model_class.__name__} of {self.fingerprint}"}
+        lines = {
+            self.task.name: f"{self.model_class.__name__} of {self.preset_fingerprint}"
+        }
         for name, split in self.splits.items():
             lines[name] = f"{len(split):,} examples"
             if split.skipped:
                 lines[name] += f", left out: {describe_skipped(split.skipped)}"
+            if unseen := self.task.unseen.get(name):
+                lines[name] += f"; {describe_unseen(unseen)}"
+        if self.max_length:
+            lines["length"] = f"{self.max_length} tokens at most"
+            if self.max_length < self.config.max_length:
+                asked = self.config.max_length
+                lines["length"] += f", which is all that the encoder reads, not {asked}"
+        lines["guess"] = f"{self.task.main_metric} {self.guess:.1f}"
         settings = dataclasses.asdict(self.settings)
         lines["settings"] = ", ".join(f"{k} {v}" for k, v in settings.items())
         if self.system is Pretrainer:
@@ -107,6 +131,14 @@ class Finetuner:
             )
         for name, values in self.searched.items():
             lines[f"search {name}"] = ", ".join(map(str, values))
+        if self.kept:
+            lines["done"] = f"{len(self.kept)} of the runs, which are not made again"
+            if any(map(kept_results.is_unmarked, self.kept)):
+                lines["done"] += (
+                    "; an earlier version made some of them and did not note of which "
+                    "examples: if the files have changed since, delete "
+                    f"{Path(self.config.output) / self.task.name}"
+                )
         return "\n".join(f"{name + ':':12} {text}" for name, text in lines.items())
 
     def new_model(self, dropout=0.1):
@@ -114,7 +146,7 @@ class Finetuner:
         return self.model_class.from_preset(
             self.config.preset,
             load_weights=self.config.load_weights,
-            max_length=self.config.max_length,
+            max_length=self.max_length,
             dropout=dropout,
             dtype=self.config.dtype,
             **self.task.model_arguments,
@@ -127,10 +159,7 @@ class Finetuner:
             The results of the best settings: a list of dicts, one for each seed.
         """
         best = []
-        for point in itertools.product(*self.searched.values()):
-            changes = dict(zip(self.searched, point, strict=True))
-            folder = Path(self.config.output) / self.task.name / folder_name(changes)
-            settings = with_changes(self.settings, changes)
+        for settings, folder in self.points():
             runs = [
                 self.result(settings, seed, folder) for seed in range(self.config.seeds)
             ]
@@ -138,24 +167,37 @@ class Finetuner:
                 best = runs
         return best
 
-    def result(self, settings, seed, folder):
-        """Returns the result of a run, which is made if it is not there."""
-        path = folder / f"seed-{seed}.json"
+    def points(self):
+        """Yields all settings to try, each with the folder of its runs."""
+        for point in itertools.product(*self.searched.values()):
+            changes = dict(zip(self.searched, point, strict=True))
+            folder = Path(self.config.output) / self.task.name / folder_name(changes)
+            yield with_changes(self.settings, changes), folder
+
+    def identity(self, settings, seed):
+        """Returns all that decides a run, as JSON holds it."""
         run = {
-            "preset": self.fingerprint,
+            "preset": self.preset_fingerprint,
             "load_weights": self.config.load_weights,
-            "max_length": self.config.max_length,
+            "max_length": self.max_length,
             "dtype": self.config.dtype,
             "examples": {name: len(split) for name, split in self.splits.items()},
+            "fingerprints": self.fingerprints,
             "task": self.head_config,
             "seed": seed,
             **dataclasses.asdict(settings),
         }
-        run = json.loads(json.dumps(run))  # as it comes back from a file
-        if path.exists():
-            result = json.loads(path.read_text())
-            check_same_run(path, result["settings"], run)
-            return result
+        return json.loads(json.dumps(run))  # as it comes back from a file
+
+    def kept_result(self, settings, seed, folder):
+        """Returns the result of a run that has been made, or `None`."""
+        path = folder / f"seed-{seed}.json"
+        return kept_results.read(path, self.identity(settings, seed))
+
+    def result(self, settings, seed, folder):
+        """Returns the result of a run, which is made if it is not there."""
+        if kept := self.kept_result(settings, seed, folder):
+            return kept
         for attempt in range(self.config.retries + 1):
             # A retry's seed is none that another run has.
             model, outputs, result = self.train_and_evaluate(
@@ -163,10 +205,17 @@ class Finetuner:
             )
             if not result["failed"]:
                 break
-            print("This run failed: one prediction for all, or no finite loss.")
-        result = {"settings": run, "attempts": attempt + 1, **result}
-        result["folder"] = str(folder)
-        self.save(path, model, outputs, result)
+            remedy = "It is repeated with another seed."
+            if attempt == self.config.retries:
+                remedy = "More epochs or another learning_rate may help (--settings)."
+            print(f"This run failed: {result['failure']}. {remedy}")
+        result = {
+            "settings": self.identity(settings, seed),
+            "attempts": attempt + 1,
+            **result,
+            "folder": str(folder),
+        }
+        self.save(folder / f"seed-{seed}.json", model, outputs, result)
         return result
 
     def train_and_evaluate(self, settings, seed):
@@ -176,7 +225,7 @@ class Finetuner:
         metric, curve, best, weights, seconds = self.task.main_metric, [], -1e9, None, 0
         for epoch in range(1, settings.epochs + 1):
             start = time.perf_counter()
-            loss = model.fit(batches, verbose=0, shuffle=False).history["loss"][0]
+            loss = fit(model, batches, f"seed {seed}, epoch {epoch}")
             seconds += time.perf_counter() - start
             if not math.isfinite(loss):
                 # Nothing can be read off such a model; it counts as not trained.
@@ -196,7 +245,11 @@ class Finetuner:
         if weights is not None:
             model.set_weights(weights)
         outputs = {name: model.outputs(f) for name, f in self.features.items()}
-        predictions = self.predictions(model, self.dev, outputs[self.dev])
+        if math.isfinite(loss):
+            predictions = self.predictions(model, self.dev, outputs[self.dev])
+            failure = self.task.failure(predictions, self.splits[self.dev])
+        else:
+            failure = f"its training loss is {loss} in epoch {epoch}"
         return (
             model,
             outputs,
@@ -208,7 +261,8 @@ class Finetuner:
                     for name in outputs
                     if self.splits[name].labels is not None
                 },
-                "failed": not math.isfinite(loss) or self.task.degenerate(predictions),
+                "failed": failure is not None,
+                "failure": failure,
                 "curve": curve,
                 "train_seconds": seconds,
                 "sequences_per_second": settings.epochs
@@ -259,7 +313,7 @@ class Finetuner:
         arrays = {
             f"{name}/{key}": array
             for name, rows in outputs.items()
-            for key, array in stacked(rows).items()
+            for key, array in results.stacked(rows).items()
         }
         temporary = path.with_suffix(".partial.npz")
         np.savez_compressed(temporary, **arrays)
@@ -268,8 +322,9 @@ class Finetuner:
         temporary.write_text(json.dumps(result, indent=2) + "\n")
         temporary.replace(path)
 
+    @functools.cached_property
     def guess(self):
-        """Returns the main metric, on the development set, of guessing."""
+        """The main metric, on the development set, of guessing."""
         split = self.splits[self.dev]
         return self.task.metrics(self.task.guesses(split), split)[self.task.main_metric]
 
@@ -280,6 +335,18 @@ class Finetuner:
             self.task.write_predictions(
                 self.predictions(model, name, rows), name, directory
             )
+
+
+def fit(model, batches, what):
+    """Trains on each batch once and returns the loss; a terminal shows progress."""
+    with tqdm(
+        total=len(batches), desc=what, unit="step", leave=False, disable=None
+    ) as bar:
+        progress = keras.callbacks.LambdaCallback(
+            on_train_batch_end=lambda *_, **__: bar.update()
+        )
+        history = model.fit(batches, verbose=0, shuffle=False, callbacks=[progress])
+    return history.history["loss"][0]
 
 
 def model_class(task):
@@ -310,16 +377,10 @@ def pretraining_class(name):
 
 def with_changes(settings, changes):
     """Returns `FineTuningSettings` with some of them changed."""
-    known = {field.name: field.type for field in dataclasses.fields(settings)}
-    unknown = sorted(changes.keys() - known.keys())
-    if unknown:
-        raise ValueError(
-            f"--settings has no {', '.join(unknown)}; known are {', '.join(known)}."
-        )
-    typed = {
-        name: type(getattr(settings, name))(value) for name, value in changes.items()
-    }
-    return dataclasses.replace(settings, **typed)
+    try:
+        return settings.changed(changes)
+    except ValueError as error:
+        raise ValueError(f"`settings`: {error}") from error
 
 
 def folder_name(changes):
@@ -328,27 +389,6 @@ def folder_name(changes):
     return ",".join(changes) or "published"
 
 
-def fingerprint(preset):
-    """Returns what tells a preset from others: its name, and a hash of its files."""
-    digest = hashlib.sha256()
-    for path in sorted(Path(directory_of(preset)).rglob("*")):
-        if path.is_file():
-            digest.update(path.read_bytes())
-    return f"{os.path.basename(os.path.normpath(preset))} {digest.hexdigest()[:16]}"
-
-
 def median(runs):
     """Returns the median score of some runs."""
     return statistics.median(result["score"] for result in runs)
-
-
-def stacked(rows):
-    """Returns the arrays of all rows as one array each, padded with zeros."""
-    arrays = {}
-    for key in rows[0]:
-        values = [np.asarray(row[key]) for row in rows]
-        shape = np.max([value.shape for value in values], axis=0, initial=0)
-        arrays[key] = np.zeros((len(values), *shape.astype(int)), values[0].dtype)
-        for i, value in enumerate(values):
-            arrays[key][(i, *map(slice, value.shape))] = value
-    return arrays

@@ -85,6 +85,9 @@ class DownstreamModel(TokenizerAssets, FusedTraining, TextModel):
 
     # === What a subclass defines ===
 
+    #: Whether the mean of several models' outputs has a meaning.
+    can_average = True
+
     #: Names of the constructor arguments that decide the head's shape and meaning.
     head_arguments = ()
     #: The target that an array of targets is, where there can be such a one.
@@ -250,7 +253,8 @@ class DownstreamModel(TokenizerAssets, FusedTraining, TextModel):
             )
         if tokenizer is None:
             raise ValueError(
-                f"The preset {str(preset)!r} has no tokenizer: pass `tokenizer`."
+                f"The preset {str(preset)!r} has no tokenizer. Name the directory of a "
+                "model that was saved with one, or, in Python, pass `tokenizer`."
             )
         model = cls(**{**config, **arguments}, tokenizer=tokenizer)
         if start is not None and load_weights:

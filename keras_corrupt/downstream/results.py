@@ -22,8 +22,6 @@ def ensemble(finetuner, results, count):
     Returns:
         Split name -> metrics. The predictions are in the runs' folder, in `ensemble/`.
     """
-    if count > len(results):
-        raise ValueError(f"`ensemble` is {count}, but there are {len(results)} runs.")
     best = sorted(results, key=lambda result: -result["score"])[:count]
     folder = Path(best[0]["folder"])
     archives = [
@@ -33,11 +31,6 @@ def ensemble(finetuner, results, count):
     outputs = {}
     for name, features in finetuner.features.items():
         keys = [key for key in archives[0].files if key.startswith(f"{name}/")]
-        if any(archives[0][key].dtype.kind != "f" for key in keys):
-            raise ValueError(
-                f"Ensembles are of classifiers and taggers, not of "
-                f"{type(model).__name__}; leave out --ensemble."
-            )
         mean = {
             key.split("/")[1]: np.mean([archive[key] for archive in archives], axis=0)
             for key in keys
@@ -51,6 +44,18 @@ def ensemble(finetuner, results, count):
         for name, rows in outputs.items()
         if finetuner.splits[name].labels is not None
     }
+
+
+def stacked(rows):
+    """Returns the arrays of all rows as one array each, padded with zeros."""
+    arrays = {}
+    for key in rows[0]:
+        values = [np.asarray(row[key]) for row in rows]
+        shape = np.max([value.shape for value in values], axis=0, initial=0)
+        arrays[key] = np.zeros((len(values), *shape.astype(int)), values[0].dtype)
+        for i, value in enumerate(values):
+            arrays[key][(i, *map(slice, value.shape))] = value
+    return arrays
 
 
 @dataclasses.dataclass

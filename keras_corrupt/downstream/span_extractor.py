@@ -57,6 +57,8 @@ class SpanExtractor(DownstreamModel):
     True
     """
 
+    can_average = False  # each model follows a beam of places of its own
+
     head_arguments = ("head_type", "answerability")
     further_inputs = ("selectable",)
 

@@ -6,9 +6,23 @@ are those of `Electra` and `MaskedLM`, and of every system that brings none: see
 """
 
 import dataclasses
-from typing import Literal
+import math
+from typing import Literal, get_args
 
 from keras_corrupt.models.encoder_sizes import ENCODERS
+
+#: Setting -> whether a number can be it, and which can in words.
+BOUNDS = {
+    "learning_rate": (lambda x: 0 < x < math.inf, "a finite number above 0"),
+    "epochs": (lambda x: x >= 1, "a whole number from 1 on"),
+    "batch_size": (lambda x: 1 <= x <= 65536, "a whole number from 1 to 65536"),
+    "layer_decay": (lambda x: 0 < x <= 1, "a number above 0, at most 1"),
+    "warmup_fraction": (lambda x: 0 <= x < 1, "a number from 0 to less than 1"),
+    "weight_decay": (lambda x: 0 <= x < math.inf, "a finite number from 0 on"),
+    "beta_2": (lambda x: 0 <= x < 1, "a number from 0 to less than 1"),
+    "clip_norm": (lambda x: 0 <= x < math.inf, "a finite number from 0 on"),
+    "dropout": (lambda x: 0 <= x < 1, "a number from 0 to less than 1"),
+}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -30,6 +44,9 @@ class FineTuningSettings:
         clip_norm: Largest norm of the gradient; 0 for any.
         dropout: Dropout rate of encoder, attention and head.
         report: Whether a run's score is that of its last epoch or of its best.
+
+    Raises:
+        ValueError: A setting is out of its bounds, or of another type.
     """
 
     learning_rate: float
@@ -44,6 +61,55 @@ class FineTuningSettings:
     clip_norm: float = 1.0
     dropout: float = 0.1
     report: Literal["last", "best"] = "last"
+
+    def __post_init__(self):
+        for field in dataclasses.fields(self):
+            value = getattr(self, field.name)
+            if field.name in BOUNDS:
+                within, expected = BOUNDS[field.name]
+                right = isinstance(value, (int, field.type)) and within(value)
+            else:
+                choices = get_args(field.type) or (True, False)
+                right, expected = value in choices, " or ".join(map(str, choices))
+            if not right:
+                raise ValueError(f"`{field.name}` must be {expected}; got {value!r}.")
+
+    def changed(self, changes):
+        """Returns the settings with some changed, as a command line gives them.
+
+        Args:
+            changes: Name -> value, a number or a string.
+
+        Raises:
+            ValueError: No such setting, or not a value of it.
+
+        >>> settings("small", "RTE").changed({"epochs": "5", "report": "best"}).epochs
+        5
+        """
+        fields = {field.name: field for field in dataclasses.fields(self)}
+        if unknown := sorted(changes.keys() - fields.keys()):
+            raise ValueError(
+                f"there is no setting {', '.join(unknown)}; known are "
+                f"{', '.join(fields)}."
+            )
+        return dataclasses.replace(
+            self, **{n: _read(value, fields[n].type) for n, value in changes.items()}
+        )
+
+
+def _read(value, kind):
+    """Returns a value as its field's type, or as it is where it is none of that."""
+    if kind is bool:
+        return {"true": True, "1": True, "false": False, "0": False}.get(
+            str(value).lower(), value
+        )
+    if kind not in (int, float):
+        return value
+    try:
+        number = float(value)
+    except ValueError:
+        return value
+    return int(number) if kind is int and number.is_integer() else number
 
 
 def size_of(encoder):

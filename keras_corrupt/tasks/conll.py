@@ -5,7 +5,7 @@ import re
 from collections import Counter
 
 from keras_corrupt.tasks.tagging_schemes import SCHEMES, convert, is_span_tag
-from keras_corrupt.tasks.task import Split, Task
+from keras_corrupt.tasks.task import Split, Task, check_file
 
 # At a sentence's beginning. Any other line that begins with # is a word's row.
 _COMMENT = re.compile(r"# ?\w+ ?=|# id ")
@@ -17,8 +17,7 @@ class TaggingTask(Task):
 
     Spans (chunks, entities) are measured by the F1 of whole spans that conlleval and
     seqeval report, and other tags by accuracy. A tag that only other splits than
-    `"train"` have cannot be learned: it counts as wrong, and `unseen` tells how
-    often there is one.
+    `"train"` have cannot be learned: it counts as wrong (`unseen`).
 
     Args:
         name: The task's name in results.
@@ -29,10 +28,8 @@ class TaggingTask(Task):
         scheme: `"bio"` or `"bioes"` for spans, converted from what the files have;
             `"plain"` for anything else.
 
-    Attributes:
-        unseen: Split name -> tag that `"train"` lacks -> number of words.
-
     Raises:
+        FileNotFoundError: A file is not there.
         ValueError: A file or an argument is not as described.
     """
 
@@ -53,7 +50,7 @@ class TaggingTask(Task):
             )
             for split, path in files.items()
         }
-        counts = _count(self.splits["train"])
+        counts = Counter(self.labels_of(self.splits["train"]))
         if len(counts) < 2:
             raise ValueError(
                 f"{files['train']} has no tag but {[*counts]}: there is nothing to "
@@ -61,10 +58,6 @@ class TaggingTask(Task):
             )
         self.model_arguments = {"labels": sorted(counts)}
         self.most_frequent = counts.most_common(1)[0][0]
-        self.unseen = {
-            name: {t: n for t, n in _count(split).items() if t not in counts}
-            for name, split in self.splits.items()
-        }
 
     def metrics(self, predictions, split):
         """Returns F1, precision and recall of spans, and accuracy of tags, in percent.
@@ -90,8 +83,23 @@ class TaggingTask(Task):
         """Tags every word with the tag that most words of `"train"` have."""
         return [[self.most_frequent] * len(words) for words in split.examples]
 
-    def degenerate(self, predictions):
-        return super().degenerate([tag for tags in predictions for tag in tags])
+    def failure(self, predictions, split):
+        """Says whether no span is found, or none rightly; see `Task.failure`.
+
+        Of plain tags, whether all words get the same one. Nearly all words do where
+        spans are rare, and a tagger that finds few of them has learned.
+        """
+        if predictions == split.labels:
+            return None
+        tags = {tag for tags in predictions for tag in tags}
+        if len(tags) == 1:
+            return f"it tags every word as {tags.pop()!r}"
+        if self.scheme != "plain" and not self.metrics(predictions, split)["f1"]:
+            return "no span that it finds is right"
+        return None
+
+    def labels_of(self, split):
+        return [tag for tags in split.labels or [] for tag in tags]
 
     def write_predictions(self, predictions, name, directory):
         r"""Writes rows of word, tag (where known) and predicted tag.
@@ -157,13 +165,13 @@ def read_conll(
     columns = [c for c in (word_column, tag_column) if c is not None]
     if any(not -width <= c < width for c in columns):
         raise ValueError(
-            f"{path} has {width} columns; it has no word_column={word_column} or no "
-            f"tag_column={tag_column}."
+            f"{path} has {width} columns, counted from 0; it has no "
+            f"`word_column={word_column}` or no `tag_column={tag_column}`."
         )
     if len({c % width for c in columns}) < len(columns):
         raise ValueError(
-            f"word_column={word_column} and tag_column={tag_column} are the same of "
-            f"the {width} columns of {path}."
+            f"{path}: `word_column={word_column}` and `tag_column={tag_column}` are "
+            f"the same of its {width} columns."
         )
     examples, labels, skipped = [], [], []
     for rows in sentences:
@@ -178,7 +186,8 @@ def read_conll(
     if not examples:
         raise ValueError(
             f"{path}: every sentence has a row without a word or a tag, the first in "
-            f"line {skipped[0].rpartition(':')[2]}. Are the columns right?"
+            f"line {skipped[0].rpartition(':')[2]}. Are `word_column` and `tag_column` "
+            "right?"
         )
     reason = "a row that lacks its word or its tag"
     return Split(
@@ -189,6 +198,7 @@ def read_conll(
 
 
 def _read_lines(path):
+    check_file(path)
     # Only a line feed ends a line: words may hold Unicode's other separators.
     try:
         with open(path, encoding="utf-8-sig", newline="\n") as file:
@@ -242,11 +252,7 @@ def _in_scheme(tags, scheme, where):
     if wrong:
         raise ValueError(
             f"The sentence at {where} has the tag {wrong[0]!r}, which says nothing of "
-            "a span (such as 'B-NP'). Pass scheme='plain' for tags of words, or "
+            "a span (such as 'B-NP'). Pass `scheme=\"plain\"` for tags of words, or "
             "another `tag_column`."
         )
     return convert(tags, scheme)
-
-
-def _count(split):
-    return Counter(tag for tags in split.labels or [] for tag in tags)

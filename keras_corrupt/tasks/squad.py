@@ -6,7 +6,7 @@ import statistics
 from pathlib import Path
 
 from keras_corrupt.tasks.question_answering import Answer, Question
-from keras_corrupt.tasks.task import Split, Task
+from keras_corrupt.tasks.task import Split, Task, check_file
 
 VERSIONS = ("1.1", "2.0")
 NOT_FOUND = "an answer that the context lacks"
@@ -149,8 +149,15 @@ class SquadTask(Task):
         beginnings = [" ".join(e.context.split()[:count]) for e in split.examples]
         return [Answer(text, 0, 0.0) for text in beginnings]
 
-    def degenerate(self, predictions):
-        return super().degenerate([p.final_text() for p in predictions])
+    def failure(self, predictions, split):
+        """Says whether no answer has a word of the right one; see `Task.failure`."""
+        answerable = sum(map(bool, split.labels))
+        metrics = self.metrics(predictions, split)
+        if metrics.get("answerable_f1", metrics["f1"]) or not answerable:
+            return None
+        if not any(p.final_text() for p in predictions):
+            return f"it answers none of {len(predictions):,} questions"
+        return "no answer that it gives has a word of the right one"
 
     def write_predictions(self, predictions, name, directory):
         """Writes the official format: JSON, id -> text (`""` for no answer).
@@ -189,15 +196,15 @@ def find_files(source, version):
     directory = Path(source)
     if not directory.is_dir():
         raise ValueError(
-            f"`source`, {str(source)!r}, is no directory. Pass one, or a dict of "
-            'files, or "tfds:squad".'
+            f"{directory} is no directory. It must be one, or tfds:squad (in Python "
+            "also a dict of files)."
         )
     files = {k: directory / f"{k}-v{version}.json" for k in ("train", "dev", "test")}
     missing = [files[k].name for k in ("train", "dev") if not files[k].exists()]
     if missing:
         raise ValueError(
             f"{directory} lacks {' and '.join(missing)}; it has "
-            f"{sorted(path.name for path in directory.iterdir())}."
+            f"{sorted(path.name for path in directory.iterdir())[:10]}."
         )
     return {name: path for name, path in files.items() if path.exists()}
 
@@ -213,8 +220,10 @@ def json_rows(path):
         `question`, `context` and what else the file says of it.
 
     Raises:
-        ValueError: The file is missing or malformed.
+        FileNotFoundError: There is no file.
+        ValueError: It is malformed.
     """
+    check_file(path)
     try:
         content = json.loads(Path(path).read_text(encoding="utf-8-sig"))
     except (OSError, ValueError, RecursionError) as error:

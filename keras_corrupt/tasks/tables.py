@@ -10,7 +10,7 @@ from pathlib import Path
 
 import numpy as np
 
-from keras_corrupt.tasks.task import Split, describe_skipped
+from keras_corrupt.tasks.task import Split, check_file, describe_skipped
 from keras_corrupt.tasks.text_task import TextTask
 
 
@@ -36,12 +36,13 @@ class Columns:
     def __post_init__(self):
         if len({type(column) for column in self.all}) > 1:
             raise ValueError(
-                "Columns must all be names, or all be numbers, which say that the "
-                f"file has no header; got {self}."
+                "Columns must all be names, or all be numbers, which say that the file "
+                f"has no header; got {', '.join(map(repr, self.all))}."
             )
         if len({*self.texts, self.label}) < len(self.texts) + 1:
             raise ValueError(
-                f"The label and each text must be in a column of its own; got {self}."
+                "The label and each text must be in a column of its own; got "
+                f"{', '.join(map(repr, self.all))}."
             )
 
     @property
@@ -186,8 +187,7 @@ def read_rows(path, header=True):
         )
     if not header and kind == "jsonl":
         raise ValueError(f"The columns of {path}, a JSONL file, must be names.")
-    if not path.is_file():
-        raise FileNotFoundError(f"{path} is not a file.")
+    check_file(path)
     opener = gzip.open if path.suffix == ".gz" else open
     # Bytes that are not UTF-8 become lone surrogates, by which `_cell` finds them.
     text = {"encoding": "utf-8-sig", "errors": "surrogateescape", "newline": "\n"}
@@ -274,6 +274,10 @@ def _cell(row, column):
 class TableTask(TextTask):
     """A task in files of one's own.
 
+    Rows of `train` whose label or score is not one of the given ones are left out. No
+    row to evaluate on is left out for that: a label that the model does not have
+    counts as wrong (`unseen`).
+
     Args:
         train: Path of the training examples.
         columns: A `Columns`, the same for all files.
@@ -307,16 +311,26 @@ class TableTask(TextTask):
         if columns.label is None:
             raise ValueError("`columns` must say which column has the label.")
         if labels is not None and regression:
-            raise ValueError("Scores have no `labels`: leave out one or `regression`.")
-        if score_range is not None and not regression:
-            raise ValueError("`score_range` is for scores: pass `regression=True` too.")
-        read_label = score_in(score_range) if regression else one_of(labels)
-        training = read_table(train, columns, read_label)
+            raise ValueError(
+                "`labels` are for classes, `regression` is for scores: give one."
+            )
+        if score_range is not None:
+            if not regression:
+                raise ValueError(
+                    "`score_range` is for scores: give `regression=True` too."
+                )
+            if not score_range[0] < score_range[1]:
+                raise ValueError(
+                    "`score_range` must be the least and the greatest score; got "
+                    f"{score_range}."
+                )
+        usable = score_in(score_range) if regression else one_of(labels)
+        training = read_table(train, columns, usable)
         if regression and score_range is None:
             score_range = (min(training.labels), max(training.labels))
         if not regression and labels is None:
             labels = sorted(set(training.labels))
-            read_label = one_of(labels)
+        read_label = score_in() if regression else one_of()
         if dev is None:
             training, held_out = hold_out(training, dev_fraction)
             splits = {"train": training, "dev": held_out}
@@ -358,9 +372,11 @@ def hold_out(split, fraction):
         Two `Split`s. What was skipped is said of the first.
     """
     if not 0 < fraction < 1:
-        raise ValueError(f"`dev_fraction` must be from 0 to 1; got {fraction}.")
+        raise ValueError(f"`dev_fraction` must be above 0 and below 1; got {fraction}.")
     if len(split) < 2:
-        raise ValueError("One example cannot be divided into `train` and `dev`.")
+        raise ValueError(
+            "One example cannot be divided for training and evaluation: give `dev`."
+        )
     count = min(max(1, round(fraction * len(split))), len(split) - 1)
     order = np.random.default_rng(0).permutation(len(split))
 

@@ -1,7 +1,12 @@
 """What a task is: examples with labels, what is to be predicted, metrics."""
 
 import dataclasses
+import hashlib
+import json
+import os
+import re
 from collections import Counter
+from itertools import zip_longest
 
 
 @dataclasses.dataclass
@@ -30,6 +35,28 @@ class Split:
             self, examples=self.examples[:count], labels=labels, ids=ids
         )
 
+    def fingerprint(self):
+        """Returns a hash of examples, labels and ids: another one if any changes."""
+        digest = hashlib.sha256()
+        columns = self.examples, self.labels or (), self.ids or ()
+        for row in zip_longest(*columns):
+            digest.update(json.dumps(row, default=str).encode() + b"\n")
+        return digest.hexdigest()[:16]
+
+
+def check_file(path):
+    """Raises a `FileNotFoundError` unless there is a file, and not a pipe."""
+    if not os.path.isfile(path):
+        raise FileNotFoundError(f"{path} is not a file.")
+
+
+def check_name(name):
+    """Raises a `ValueError` unless a task's name can be that of a folder."""
+    if not 1 <= len(name.encode()) <= 100 or re.search(r"[/\\\0]|^\.\.?$", name):
+        raise ValueError(
+            f"`name` must be 1 to 100 bytes long, without a slash; got {name!r}."
+        )
+
 
 def describe_skipped(skipped):
     """Says how many rows a split lacks, and why.
@@ -40,6 +67,21 @@ def describe_skipped(skipped):
     return ", ".join(
         f"{count:,} with {reason} (first: {where})"
         for reason, (count, where) in skipped.items()
+    )
+
+
+def describe_unseen(unseen):
+    """Says which labels the model does not have, the most frequent ones first.
+
+    >>> describe_unseen({"B-film": 1, "B-person": 7})
+    "8 labels that train lacks, which count as wrong: 'B-person' (7), 'B-film' (1)"
+    """
+    most = sorted(unseen.items(), key=lambda item: (-item[1], item[0]))
+    shown = [f"{label!r} ({count:,})" for label, count in most[:5]]
+    shown += [f"{len(most) - 5:,} others"] * (len(most) > 5)
+    return (
+        f"{sum(unseen.values()):,} labels that train lacks, which count as wrong: "
+        + ", ".join(shown)
     )
 
 
@@ -83,13 +125,43 @@ class Task:
         """
         raise NotImplementedError
 
-    def degenerate(self, predictions):
-        """Whether predictions are all, or all but one in a hundred, the same.
+    def failure(self, predictions, split):
+        """Says in what a fine-tuning run has failed, if it has.
 
-        That is how a fine-tuning run that has failed shows.
+        This one is for labels and scores: one prediction for all examples, or for all
+        but one in a hundred where the split's own labels are not as uneven.
+
+        Args:
+            predictions: What the model predicts for each example of the split.
+            split: A `Split` with labels.
+
+        Returns:
+            The end of a sentence, or `None` if the run has not failed.
         """
-        (_, count), *_ = Counter(map(str, predictions)).most_common(1)
-        return count > 0.99 * len(predictions)
+        found, labels = ([*map(str, x)] for x in (predictions, split.labels))
+        (usual, count), *_ = Counter(found).most_common(1)
+        uneven = max(Counter(labels).values()) > 0.99 * len(labels)
+        most = len(found) - 1 if uneven else 0.99 * len(found)
+        if count <= most or found == labels:
+            return None
+        return f"it predicts {usual!r} for {count:,} of {len(found):,} examples"
+
+    def labels_of(self, split):
+        """Returns all labels of a split in one list; an empty one if it has none."""
+        return split.labels or []
+
+    @property
+    def unseen(self):
+        """Split name -> label that the model does not have -> how often it occurs.
+
+        Such a label cannot be predicted, so it counts as wrong.
+        """
+        known = set(self.model_arguments.get("labels") or ())
+        return {
+            name: dict(Counter(x for x in self.labels_of(split) if x not in known))
+            for name, split in self.splits.items()
+            if known
+        }
 
     def published(self, size):
         """Returns system -> its published score, for encoders of a size.

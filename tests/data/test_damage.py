@@ -77,6 +77,14 @@ def test_records_are_checked_as_they_are_read(copy, kind):
 
 
 @pytest.mark.tensorflow_only
+def test_records_that_all_lack_segment_ids(copy):
+    rewrite(copy, "validation", [example(token_ids=[7] * 32)] * 128)
+    with pytest.raises(DatasetError, match="record 1: holds the features"):
+        with name_damage(copy):
+            list(make_dataset(copy, "validation", batch_size=128))
+
+
+@pytest.mark.tensorflow_only
 def test_sound_records_pass(copy):
     longest = serialize(Example([2, *[119] * 30, 3], [0] * 31 + [1]))
     rewrite(copy, "validation", [SOUND, longest])

@@ -327,3 +327,11 @@ def test_sizes_that_no_vocabulary_has(size, kind, fails, corpus, tmp_path):
     fails(tmp_path / "out", corpus, match, ValueError, **options)
     with pytest.raises(ValueError, match=match):
         KINDS[kind].train(["text"], size)
+
+
+def test_where_there_are_no_locks_it_prepares_as_well(tmp_path, monkeypatch):
+    monkeypatch.setattr(plan, "fcntl", None)
+    with plan.new_directory(tmp_path / "examples") as partial:
+        (partial / "info.json").write_text("{}")
+    assert os.listdir(tmp_path / "examples") == ["info.json"]
+    assert os.listdir(tmp_path) == ["examples"]

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from keras_corrupt.downstream.finetuner import Finetuner
 from tests.downstream.conftest import cats_and_dogs, preset  # noqa: F401
 
 ROOT = Path(__file__).parents[2]
@@ -124,3 +125,64 @@ def test_a_wrong_file_is_one_line_and_no_output(run, tmp_path):
     with pytest.raises(SystemExit, match="Error: .*is not a file"):
         run(recipe("text"), "--train", tmp_path / "nothing.tsv")
     assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.parametrize(
+    "flags, message",
+    [
+        (["--train", "."], "--train . must be a .tsv, .csv or .jsonl file"),
+        (["--label", "y"], "--train TSV has no column 'y'; it has"),
+        (["--label", "2"], "--train TSV has no column '2'; it has"),
+        (
+            ["--text", "0"],
+            "Columns must all be names, or all be numbers.*got 0, 'label'",
+        ),
+        (["--score_range", "0", "1"], "--score_range is for scores: give --regression"),
+        (["--labels", "a", "--regression"], "--labels are for classes, --regression"),
+        (["--dev_fraction", "2"], "--dev_fraction must be above 0 and below 1; got 2"),
+        (["--name", "../../evil"], "--name must be 1 to 100 bytes .*'../../evil'"),
+        (["--max_dev_examples", "-3"], "--max_dev_examples must be 1 or more; got -3"),
+        (
+            ["--settings", "epochs", "1.5"],
+            "--settings: `epochs` must be a whole number",
+        ),
+        (
+            ["--preset", "tiny"],
+            "The preset 'tiny' has no tokenizer. Name the directory",
+        ),
+        (["--output", "TSV/out"], "--output TSV/out cannot hold results: Not a dir"),
+    ],
+)
+def test_errors_are_in_the_words_of_the_command_line(
+    preset,  # noqa: F811
+    monkeypatch,
+    tmp_path,
+    flags,
+    message,
+):
+    path = str(tmp_path / "train.tsv")
+    write_table(tmp_path / "train.tsv", [("text", "label"), *("ax", "by") * 4])
+    given = ["--preset", preset, "--output", str(tmp_path / "out"), "--train", path]
+    flags = [flag.replace("TSV", path) for flag in flags]
+    monkeypatch.setattr("sys.argv", ["finetune_text.py", *given, *flags])
+    with pytest.raises(SystemExit) as caught:
+        runpy.run_path(str(recipe("text")), run_name="__main__")
+    assert re.match(
+        "Error: " + message.replace("TSV", re.escape(path)), caught.value.code
+    )
+    assert "\n" not in caught.value.code
+    assert [path.name for path in tmp_path.iterdir()] == ["train.tsv"]
+
+
+def test_ctrl_c_says_that_the_rest_can_be_made_later(
+    run, tmp_path, monkeypatch, capsys
+):
+    def stop(*_):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(Finetuner, "run", stop)
+    write_table(tmp_path / "train.tsv", [("text", "label"), *("ax", "by") * 4])
+    with pytest.raises(SystemExit) as caught:
+        run(recipe("text"), "--train", tmp_path / "train.tsv")
+    assert caught.value.code == 130
+    assert "The same command makes the runs that are missing" in capsys.readouterr().out

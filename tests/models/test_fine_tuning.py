@@ -67,3 +67,40 @@ def test_sizes_are_told_by_width():
         assert size_of(Encoder) == size
     Encoder.hidden_size = 2048
     assert size_of(Encoder) == "large"
+
+
+@pytest.mark.parametrize(
+    "changes, message",
+    [
+        ({"learning_rate": float("nan")}, "`learning_rate` must be a finite .*got nan"),
+        ({"learning_rate": -1e-3}, "`learning_rate` must be .* above 0; got -0.001"),
+        ({"learning_rate": 0}, "`learning_rate` must be"),
+        ({"learning_rate": float("inf")}, "`learning_rate` must be"),
+        ({"learning_rate": "fast"}, "`learning_rate` must be .*got 'fast'"),
+        ({"epochs": 1.5}, "`epochs` must be a whole number from 1 on; got 1.5"),
+        ({"epochs": 0}, "`epochs` must be"),
+        ({"batch_size": 0}, "`batch_size` must be a whole number from 1 to 65536"),
+        ({"batch_size": 10**9}, "`batch_size` must be"),
+        ({"layer_decay": 0}, "`layer_decay` must be"),
+        ({"layer_decay": 1.1}, "`layer_decay` must be"),
+        ({"layer_decay_rule": "mine"}, "`layer_decay_rule` must be paper or released"),
+        ({"warmup_fraction": 1}, "`warmup_fraction` must be"),
+        ({"weight_decay": -1}, "`weight_decay` must be"),
+        ({"beta_2": 1}, "`beta_2` must be"),
+        ({"bias_correction": "maybe"}, "`bias_correction` must be True or False"),
+        ({"clip_norm": -1}, "`clip_norm` must be"),
+        ({"dropout": 1}, "`dropout` must be"),
+        ({"report": "foo"}, "`report` must be last or best; got 'foo'"),
+        ({"rate": 1}, "no setting rate; known are learning_rate"),
+    ],
+)
+def test_settings_out_of_their_bounds(changes, message):
+    with pytest.raises(ValueError, match=message):
+        Electra.fine_tuning("small", "RTE").changed(changes)
+
+
+def test_settings_as_a_command_line_gives_them():
+    given = {"epochs": "7", "learning_rate": 1, "bias_correction": "False"}
+    settings = Electra.fine_tuning("tiny", "RTE").changed({**given, "report": "best"})
+    assert (settings.epochs, settings.learning_rate) == (7, 1.0)
+    assert (settings.bias_correction, settings.report) == (False, "best")

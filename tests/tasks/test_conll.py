@@ -1,3 +1,5 @@
+import os
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -119,8 +121,10 @@ class TestReading:
             read_conll(written(tmp_path, "\n \n-DOCSTART- O\n"))
         with pytest.raises(ValueError, match="every sentence.*line 1"):
             read_conll(written(tmp_path, "a\nb O\n"))
-        with pytest.raises(FileNotFoundError):
-            read_conll(tmp_path / "missing")
+        os.mkfifo(tmp_path / "pipe")
+        for name in ("missing", "pipe", ".", "x" * 300):
+            with pytest.raises(FileNotFoundError, match=" is not a file"):
+                read_conll(tmp_path / name)
         (tmp_path / "latin").write_bytes("é O\n".encode("latin-1"))
         with pytest.raises(ValueError, match="UTF-8"):
             read_conll(tmp_path / "latin")
@@ -147,6 +151,21 @@ class TestTask:
         assert task.main_metric == "f1"
         assert task.unseen == {"train": {}, "dev": {"B-Z": 1}, "test": {}}
         assert task.splits["test"] == Split([["h", "i"]])
+
+    def test_a_fingerprint_is_of_all_that_a_split_holds(self, task):
+        split = task.splits["dev"]
+        words, tags = split.examples, split.labels
+        same = Split([list(x) for x in words], [list(x) for x in tags])
+        assert split.fingerprint() == same.fingerprint() == "e6cbac767ef38f1d"
+        others = [
+            Split(words[::-1], tags[::-1]),
+            Split(words, tags[::-1]),
+            Split(words, tags, ids=["0", "1"]),
+            Split(words),
+            Split([["ab", "", "c"], *words[1:]], tags),
+        ]
+        hashes = {other.fingerprint() for other in (split, *others)}
+        assert len(hashes) == 1 + len(others)
 
     def test_metrics_by_hand(self, task):
         # Gold: X(0-2); Z(0), X(1). Found: X(0-2), Y(2); X(0-2).

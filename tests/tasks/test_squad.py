@@ -246,7 +246,7 @@ def test_missing_files(directory):
         SquadTask(directory)
     with pytest.raises(ValueError, match="no directory"):
         SquadTask(directory / "nothing")
-    with pytest.raises(ValueError, match="no such file|No such file"):
+    with pytest.raises(FileNotFoundError, match="nothing.json is not a file"):
         list(json_rows(directory / "nothing.json"))
     with pytest.raises(ValueError, match=r"\('1.1', '2.0'\); got '2'"):
         SquadTask(directory, "2")

@@ -174,22 +174,37 @@ def test_labels_metrics_and_guesses_come_from_training_data(tmp_path):
     task = TableTask(train, COLUMNS, dev, test)
     assert task.name == "t"
     assert task.model_arguments == {"labels": ["x", "y", "z"], "score_range": None}
-    assert task.splits["dev"].labels == ["x", "y"]
-    assert task.splits["dev"].skipped == {"a label other than x, y, z": (1, "line 3")}
     assert task.splits["test"].labels is None
     guesses = task.guesses(task.splits["dev"])
-    assert guesses == ["y", "y"]
+    assert guesses == ["y"] * 3
     measured = task.metrics(guesses, task.splits["dev"])
     assert measured == {
-        "accuracy": accuracy(guesses, ["x", "y"]),
-        "macro_f1": macro_f1(guesses, ["x", "y"]),
+        "accuracy": accuracy(guesses, ["x", "new", "y"]),
+        "macro_f1": macro_f1(guesses, ["x", "new", "y"]),
     }
     assert task.main_metric == "accuracy"
     with pytest.raises(ValueError, match="no labels"):
         task.metrics(["x"], task.splits["test"])
     labelled = TableTask(train, COLUMNS, dev, dev, labels=["z", "y", "x"])
-    assert labelled.splits["test"].labels == ["x", "y"]
+    assert labelled.splits["test"].labels == ["x", "new", "y"]
     assert labelled.model_arguments["labels"] == ["z", "y", "x"]
+
+
+def test_a_label_that_train_lacks_counts_as_wrong(tmp_path):
+    train = write(tmp_path / "t.tsv", rows(("a", "x"), ("b", "y"), ("c", "odd")))
+    dev = write(tmp_path / "d.tsv", rows(("e", "x"), ("f", "new"), ("g", "new")))
+    task = TableTask(train, COLUMNS, dev, labels=["x", "y"])
+    assert task.splits["train"].skipped == {"a label other than x, y": (1, "line 4")}
+    split = task.splits["dev"]
+    assert (split.labels, split.skipped) == (["x", "new", "new"], {})
+    assert task.unseen == {"train": {}, "dev": {"new": 2}}
+    assert task.metrics(["x"] * 3, split)["accuracy"] == pytest.approx(100 / 3)
+    # Of scores none is wrong for being beyond those of the training examples.
+    low = write(tmp_path / "low.tsv", rows(("a", "1"), ("b", "2")))
+    high = write(tmp_path / "high.tsv", rows(("a", "7"), ("b", "9")))
+    for score_range in (None, (0, 5)):
+        task = TableTask(low, COLUMNS, high, regression=True, score_range=score_range)
+        assert task.splits["dev"].labels == [7, 9] and task.unseen == {}
 
 
 def test_scores(tmp_path):
@@ -232,12 +247,14 @@ def test_tasks_that_cannot_be_trained(tmp_path):
         TableTask(train, COLUMNS, tmp_path / "absent.tsv")
     with pytest.raises(ValueError, match="which column has the label"):
         TableTask(train, Columns("text"), train)
-    with pytest.raises(ValueError, match="have no `labels`"):
+    with pytest.raises(ValueError, match="`labels` are for classes"):
         TableTask(train, COLUMNS, train, labels=["1"], regression=True)
     with pytest.raises(ValueError, match="`regression=True`"):
         TableTask(train, COLUMNS, train, score_range=(0, 1))
-    with pytest.raises(ValueError, match="`dev_fraction` must be from 0 to 1; got 1"):
+    with pytest.raises(ValueError, match="`dev_fraction` must be above 0.*; got 1"):
         TableTask(train, COLUMNS, dev_fraction=1)
+    with pytest.raises(ValueError, match=r"`score_range` must be the least.*\(5, 0\)"):
+        TableTask(train, COLUMNS, regression=True, score_range=(5, 0))
 
 
 def test_predictions_are_written_whole(tmp_path):

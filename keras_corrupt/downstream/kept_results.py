@@ -1,0 +1,71 @@
+"""Results that are there already, and whether they are of the run that is asked for.
+
+A result is kept with all that decided it: the settings, and fingerprints of the preset
+and of every split's examples. Nothing is made anew over one that differs.
+"""
+
+import hashlib
+import json
+import os
+from pathlib import Path
+
+from keras_corrupt.models.trained_presets import directory_of
+
+
+def read(path, asked):
+    """Returns the result of a run, or `None` if it has not been made.
+
+    A result that an earlier version made does not say whose examples it is of
+    (`is_unmarked`); of these their number is compared alone.
+
+    Args:
+        path: The run's JSON file, a `Path`.
+        asked: What decides the run, as JSON holds it.
+
+    Raises:
+        ValueError: The file is damaged, or of a run that something else decided.
+    """
+    if not os.path.isfile(path):  # also where a name is too long
+        return None
+    try:
+        result = json.loads(path.read_text())
+        was = result["settings"]
+        float(result["score"])
+        if is_unmarked(result):
+            was = {**was, "fingerprints": asked["fingerprints"]}
+    except (ValueError, KeyError, TypeError) as error:
+        raise ValueError(
+            f"{path} is damaged. Delete it, and the same command makes it anew."
+        ) from error
+    names = sorted(name for name in {*was, *asked} if was.get(name) != asked.get(name))
+    if not names:
+        return result
+    if names == ["fingerprints"]:
+        was, asked = was["fingerprints"], asked["fingerprints"]
+        changed = [name for name in asked if was.get(name) != asked[name]]
+        why = f"is the result of other examples than {' and '.join(changed)} has now"
+    else:
+        differences = [
+            f"{name}: was {was.get(name)!r}, asked {asked.get(name)!r}"
+            for name in names
+            if name != "fingerprints"
+        ]
+        why = f"is the result of other settings ({'; '.join(differences)})"
+    raise ValueError(
+        f"{path} {why}. Choose another `output`, go back to what it was made with, or "
+        f"delete {path.parent}."
+    )
+
+
+def is_unmarked(result):
+    """Returns whether a result was kept without fingerprints of its examples."""
+    return "fingerprints" not in result["settings"]
+
+
+def fingerprint(preset):
+    """Returns what tells a preset from others: its name, and a hash of its files."""
+    digest = hashlib.sha256()
+    for path in sorted(Path(directory_of(preset)).rglob("*")):
+        if path.is_file():
+            digest.update(path.read_bytes())
+    return f"{os.path.basename(os.path.normpath(preset))} {digest.hexdigest()[:16]}"
