@@ -172,7 +172,10 @@ def test_keras_calls_what_is_overridden(monkeypatch):
         spy_on(name, getattr(AdamW, name))
     options = {"use_ema": True, "gradient_accumulation_steps": 2}
     train(AdamW(WarmupLinearDecay(0.1, 10), **options), epochs=1)
-    assert called == set(hooks()) and len(called) == 5
+    expected = set(hooks())
+    if keras.backend.backend() == "jax":  # where Keras adds up in its own step
+        expected.remove("_backend_increment_gradient_accumulators")
+    assert called == expected and len(hooks()) == 5
 
 
 def test_a_method_that_keras_does_not_have_is_refused(monkeypatch):
