@@ -42,8 +42,6 @@ def rate_multipliers(num_layers, decay, rule="paper"):
     >>> rate_multipliers(1, 0.5)
     {'encoder/layer_0/': 0.5, 'encoder/(embedding|position_bias)': 0.25}
     """
-    if not 0 < decay <= 1:
-        raise ValueError(f"`layer_decay` must be above 0 and at most 1; got {decay}.")
     extra = {"paper": 0, "released": 1}[rule]
     depths = {f"encoder/layer_{i}/": num_layers - i for i in range(num_layers)}
     depths["encoder/(embedding|position_bias)"] = num_layers + 1

@@ -36,9 +36,3 @@ def test_every_variable_learns_at_the_rate_of_its_depth(tokenizer, rule, extra):
         expected = 0.7 ** (depths[part] + (extra if part != "head" else 0))
         np.testing.assert_allclose(step / head, expected, rtol=1e-3, err_msg=path)
     assert len(steps) == len(variables)
-
-
-def test_a_decay_above_one_is_refused():
-    settings = FineTuningSettings(learning_rate=1e-3, epochs=1, layer_decay=1.5)
-    with pytest.raises(ValueError, match="`layer_decay`.*got 1.5"):
-        optimizer_of(settings, 10, num_layers=2)
