@@ -195,7 +195,7 @@ def test_lora_and_freezing_leave_what_they_should(ids, tmp_path):
     second.trainable = False
     lora = first.attention.query.lora_kernel_b
     table = model.encoder.embeddings.token._embeddings
-    kept = [first.attention.query._kernel, table, *second.variables]
+    kept = [first.attention.query._kernel, table, *second.weights]
     before = [np.array(v) for v in kept]
     other = np.array(first.intermediate.kernel)
     model.compile(keras.optimizers.Adam(0.01), **COMPILING)
