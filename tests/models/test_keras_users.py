@@ -236,15 +236,15 @@ def test_an_export_reads_any_length(tmp_path, ids):
     model = masked_lm()
     model.encoder.export(tmp_path / "encoder", verbose=False)
     inputs = make_inputs()
-    served = tf.saved_model.load(str(tmp_path / "encoder")).serve
+    loaded = tf.saved_model.load(str(tmp_path / "encoder"))
     for length in (20, 10):
         part = {name: tf.constant(x[:, :length]) for name, x in inputs.items()}
         np.testing.assert_allclose(
-            served(part).numpy(), np.array(model.encoder(part)), atol=1e-5
+            loaded.serve(part).numpy(), np.array(model.encoder(part)), atol=1e-5
         )
     model.export(tmp_path / "model", verbose=False)
-    served = tf.saved_model.load(str(tmp_path / "model")).serve
-    assert served(part)["mlm_logits"].shape == (6, 2, 50)
+    loaded = tf.saved_model.load(str(tmp_path / "model"))
+    assert loaded.serve(part)["mlm_logits"].shape == (6, 2, 50)
 
 
 # === Presets ===
