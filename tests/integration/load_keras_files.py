@@ -23,7 +23,7 @@ for path in sorted(Path(sys.argv[1]).glob("*.keras")):
         path.with_suffix(".out.npz"),
         outputs=np.array(outputs),
         fingerprint=tokenizer.fingerprint if tokenizer else "",
-        optimizer=type(model.optimizer).__name__,
+        optimizer=type(getattr(model, "optimizer", None)).__name__,
         version=keras_corrupt.__version__,
         unloaded=unloaded,
     )

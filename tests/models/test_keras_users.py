@@ -195,7 +195,7 @@ def test_lora_and_freezing_leave_what_they_should(ids, tmp_path):
     second.trainable = False
     lora = first.attention.query.lora_kernel_b
     table = model.encoder.embeddings.token._embeddings
-    kept = [first.attention.query._kernel, table, *second.variables]
+    kept = [first.attention.query._kernel, table, *second.weights]
     before = [np.array(v) for v in kept]
     other = np.array(first.intermediate.kernel)
     model.compile(keras.optimizers.Adam(0.01), **COMPILING)
@@ -236,15 +236,15 @@ def test_an_export_reads_any_length(tmp_path, ids):
     model = masked_lm()
     model.encoder.export(tmp_path / "encoder", verbose=False)
     inputs = make_inputs()
-    served = tf.saved_model.load(str(tmp_path / "encoder")).serve
+    loaded = tf.saved_model.load(str(tmp_path / "encoder"))
     for length in (20, 10):
         part = {name: tf.constant(x[:, :length]) for name, x in inputs.items()}
         np.testing.assert_allclose(
-            served(part).numpy(), np.array(model.encoder(part)), atol=1e-5
+            loaded.serve(part).numpy(), np.array(model.encoder(part)), atol=1e-5
         )
     model.export(tmp_path / "model", verbose=False)
-    served = tf.saved_model.load(str(tmp_path / "model")).serve
-    assert served(part)["mlm_logits"].shape == (6, 2, 50)
+    loaded = tf.saved_model.load(str(tmp_path / "model"))
+    assert loaded.serve(part)["mlm_logits"].shape == (6, 2, 50)
 
 
 # === Presets ===
