@@ -44,7 +44,7 @@ def tasks(config):
 
 def config():
     return Config(
-        preset="runs/electra_small/preset",
+        preset="tiny_en",
         output="runs/tagging",
         max_length=128,
     )

@@ -65,7 +65,7 @@ def tasks(config):
 
 def config():
     return Config(
-        preset="runs/electra_small/preset",
+        preset="tiny_en",
         output="runs/text",
         max_length=128,
     )

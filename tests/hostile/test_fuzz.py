@@ -1,17 +1,26 @@
-"""Whatever stands in a preset's files, it is loaded or refused with a `ValueError`.
+"""Whatever stands in presets and records, it is read or refused with a `ValueError`.
 
 FUZZ_EXAMPLES=10000 tries more, and others each time.
 """
 
+import contextlib
 import json
 import os
 import shutil
 import time
 
 import pytest
+import tensorflow as tf
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from keras_corrupt.data import (
+    DatasetError,
+    make_dataset,
+    name_damage,
+    prepare_dataset,
+)
+from keras_corrupt.data.info import INFO_FILE
 from keras_corrupt.downstream.model import load_preset
 from keras_corrupt.models import MaskedLM
 from keras_corrupt.tokenizers import SPECIAL_TOKENS, WordPieceTokenizer
@@ -120,3 +129,66 @@ def test_any_bytes_of_a_file(preset, good, name, data):
     content = (good / name).read_bytes()
     header = 8 + int.from_bytes(content[:8], "little")
     check(preset, good, name, changed_bytes(content, data, header))
+
+
+@pytest.fixture(scope="module")
+def sound(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("records")
+    (folder / "vocab.txt").write_text("\n".join([*SPECIAL_TOKENS, "the", "cat"]))
+    (folder / "corpus.txt").write_text("the cat\n" * 20)
+    return prepare_dataset(
+        folder / "corpus.txt",
+        folder / "sound",
+        vocabulary=folder / "vocab.txt",
+        documents="lines",
+        max_length=8,
+        validation_fraction=0.5,
+        workers=1,
+        progress=False,
+    )
+
+
+@pytest.fixture(scope="module")
+def examples(sound):
+    return shutil.copytree(sound.directory, sound.directory.with_name("examples"))
+
+
+def read_all(directory):
+    """Reads the validation examples; whatever is read is sound."""
+    with name_damage(directory):
+        for batch in make_dataset(directory, "validation", batch_size=2):
+            ids, mask = batch["token_ids"].numpy(), batch["padding_mask"].numpy()
+            assert ids.shape[1] == 8 and ids.min() >= 0 and ids.max() < 7
+            assert set(mask.ravel()) <= {0, 1} and mask[:, 0].all()
+
+
+@given(data=st.data())
+@fuzz
+def test_any_bytes_of_a_shard(sound, examples, data):
+    file = sound.validation.shards[0].file
+    content = (sound.directory / file).read_bytes()
+    changed = changed_bytes(content, data, 64)
+    # Of the size that is recorded, so that the bytes themselves are looked at.
+    (examples / file).write_bytes(changed.ljust(len(content), b"\0")[: len(content)])
+    with contextlib.suppress(DatasetError):
+        read_all(examples)
+
+
+@given(data=st.data())
+@fuzz
+def test_any_record(sound, examples, data):
+    """Records whose checksums are right, whatever they hold."""
+    split = sound.validation
+    file = sound.directory / split.shards[0].file
+    records = [r.numpy() for r in tf.data.TFRecordDataset(str(file))]
+    place = data.draw(st.integers(0, len(records) - 1))
+    records[place] = changed_bytes(records[place], data, 16)
+    path = examples / file.name
+    with tf.io.TFRecordWriter(str(path)) as writer:
+        for record in records:
+            writer.write(record)
+    content = json.loads((sound.directory / INFO_FILE).read_text())
+    content["validation"]["shards"][0]["bytes"] = path.stat().st_size
+    (examples / INFO_FILE).write_text(json.dumps(content))
+    with contextlib.suppress(DatasetError):
+        read_all(examples)
