@@ -1,6 +1,6 @@
 """GLUE: nine tasks of understanding English, fine-tuned as the encoder's paper did.
 
-    python recipes/finetune_glue.py --data GLUE_DIR
+    python recipes/finetune_glue.py --preset runs/electra_small/preset --data GLUE_DIR
     python recipes/finetune_glue.py --preset PRESET --tasks MRPC RTE --seeds 10
 
 Prints the median of each task's runs, for base and large encoders beside what papers
@@ -37,7 +37,7 @@ def tasks(config):
 
 def config():
     return Config(
-        preset="tiny_en",
+        preset="runs/electra_small/preset",
         output="runs/glue",
         max_length=128,
         search=False,

@@ -44,7 +44,7 @@ def tasks(config):
 
 def config():
     return Config(
-        preset="tiny_en",
+        preset="runs/electra_small/preset",
         output="runs/tagging",
         max_length=128,
     )

@@ -65,7 +65,7 @@ def tasks(config):
 
 def config():
     return Config(
-        preset="tiny_en",
+        preset="runs/electra_small/preset",
         output="runs/text",
         max_length=128,
     )

@@ -12,7 +12,8 @@ from keras_corrupt.scoring.highlight import legend
 
 def highlight(
     texts: tyro.conf.Positional[tuple[str, ...]] = (),
-    preset: str = "tiny_en",
+    *,
+    preset: str,
     color: bool = sys.stdout.isatty(),
 ) -> None:
     """Prints texts, and marks the words that are likely to have been replaced.
@@ -32,7 +33,8 @@ def highlight(
 
 def score(
     texts: tyro.conf.Positional[tuple[str, ...]] = (),
-    preset: str = "tiny_en",
+    *,
+    preset: str,
 ) -> None:
     """Prints a table of tab-separated columns, with a row for each word.
 
@@ -58,8 +60,8 @@ def _load(preset):
 
     if not os.path.isdir(directory_of(preset)):
         raise ValueError(
-            f"--preset {preset}: neither a directory nor one of the trained presets, "
-            f"{', '.join(trained_presets())}."
+            f"--preset {preset}: neither a directory nor one of the trained presets "
+            f"({', '.join(trained_presets()) or 'there are none'})."
         )
     model = load_preset(preset)
     if not hasattr(model, "score"):

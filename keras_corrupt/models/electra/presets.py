@@ -6,8 +6,6 @@ small, 1/3 for base and 1/4 for large; its depth is the discriminator's, and so 
 embedding size, because the two share their token and position embeddings.
 """
 
-from pathlib import Path
-
 from keras_corrupt.models.encoder_sizes import ENCODERS
 
 PRESETS = {
@@ -52,6 +50,3 @@ PRESETS = {
         "mask_rate": 0.25,
     },
 }
-
-#: Trained models that come with the package: each directory has a card, README.md.
-TRAINED_PRESETS = {"tiny_en": Path(__file__).with_name("tiny_en")}
