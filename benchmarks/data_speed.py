@@ -157,7 +157,7 @@ def step_seconds(dataset, steps):
 
 
 def main():
-    settings = tyro.cli(Settings, description=__doc__)
+    settings = tyro.cli(Settings, description=__doc__, use_underscores=True)
     with tempfile.TemporaryDirectory() as folder:
         text = f"{folder}/text.txt"
         megabytes = excerpt(settings.corpus, text, settings.megabytes * 1e6)

@@ -156,4 +156,4 @@ def main(settings):
 
 
 if __name__ == "__main__":
-    main(tyro.cli(Settings, description=__doc__))
+    main(tyro.cli(Settings, description=__doc__, use_underscores=True))

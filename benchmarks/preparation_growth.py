@@ -106,4 +106,4 @@ def draw(output, series):
 
 
 if __name__ == "__main__":
-    main(tyro.cli(Settings, description=__doc__))
+    main(tyro.cli(Settings, description=__doc__, use_underscores=True))

@@ -50,4 +50,4 @@ def main(preset: tyro.conf.Positional[str]):
 
 
 if __name__ == "__main__":
-    tyro.cli(main, description=__doc__)
+    tyro.cli(main, description=__doc__, use_underscores=True)

@@ -38,7 +38,7 @@ class Settings:
 
 
 def main():
-    settings = tyro.cli(Settings, description=__doc__)
+    settings = tyro.cli(Settings, description=__doc__, use_underscores=True)
     k, size = settings.num_negatives, settings.vocabulary_size
     logits = tf.random.normal((settings.batch_size, settings.masked, size))
     targets = tf.random.uniform(logits.shape[:2], 0, size, tf.int32)

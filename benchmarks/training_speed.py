@@ -243,4 +243,4 @@ if __name__ == "__main__":
     if sys.argv[1:2] == ["work"]:
         work(*sys.argv[2:])
     else:
-        main(tyro.cli(Settings, description=__doc__))
+        main(tyro.cli(Settings, description=__doc__, use_underscores=True))

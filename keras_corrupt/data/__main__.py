@@ -43,7 +43,7 @@ def prepare(
         vocabulary_size: Tokens of the vocabulary to train.
         lowercase: Lower-case text.
         strip_accents: Remove accents, those of umlauts too (ä becomes a), also with
-            --language-neutral; --no-strip-accents keeps them.
+            --language_neutral; --no_strip_accents keeps them.
         language_neutral: Treat every script alike (NFKC, no CJK rule; WordPiece only).
             A model on such data cannot be exported together with its tokenizer.
         max_length: Tokens of the longest example.
@@ -161,7 +161,9 @@ def main() -> None:
     hide_start_up_lines()
     try:
         tyro.extras.subcommand_cli_from_dict(
-            {"prepare": prepare, "show": show}, prog="python -m keras_corrupt.data"
+            {"prepare": prepare, "show": show},
+            prog="python -m keras_corrupt.data",
+            use_underscores=True,
         )
     except (CorpusError, DatasetError, ValueError) as error:
         raise SystemExit(f"error: {error}") from error

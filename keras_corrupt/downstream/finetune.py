@@ -91,7 +91,9 @@ def main(config, make_tasks, description):
         description: Help text, the recipe's docstring.
     """
     hide_start_up_lines()
-    config = tyro.cli(type(config), default=config, description=description)
+    config = tyro.cli(
+        type(config), default=config, description=description, use_underscores=True
+    )
 
     # Not above: help needs no Keras.
     from keras_corrupt.models import Pretrainer

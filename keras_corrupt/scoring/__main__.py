@@ -79,6 +79,7 @@ def main() -> None:
         tyro.extras.subcommand_cli_from_dict(
             {"highlight": highlight, "score": score},
             prog="python -m keras_corrupt.scoring",
+            use_underscores=True,
         )
     except ValueError as error:
         raise SystemExit(f"Error: {error}") from error

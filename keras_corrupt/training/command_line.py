@@ -102,6 +102,7 @@ def parse(recipe, flags, description=None):
         args=flags,
         default=command(recipe, options()),
         description=description,
+        use_underscores=True,
     )
     return dataclasses.replace(parsed.run, objective=_given(parsed.options))
 

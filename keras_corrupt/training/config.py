@@ -38,10 +38,10 @@ class PretrainConfig:
     vocabulary_size: int = 30522
     """Number of tokens of a vocabulary that is trained."""
     lowercase: bool = True
-    """Whether to lower-case the text; `--no-lowercase` keeps capitals."""
+    """Whether to lower-case the text; `--no_lowercase` keeps capitals."""
     strip_accents: bool = True
     """Whether to remove accents, by default also those of German umlauts;
-    `--no-strip-accents` keeps them."""
+    `--no_strip_accents` keeps them."""
     language_neutral: bool = False
     """Whether to use Unicode's NFKC and no rule for one script only."""
     documents: Literal["blank_lines", "lines"] = "blank_lines"
