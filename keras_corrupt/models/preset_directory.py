@@ -251,6 +251,8 @@ def _left_behind(directory, kind):
 def _runs(process):
     if process == os.getpid():
         return False
+    if os.name == "nt":  # where the question would be a Ctrl-C
+        return True
     try:
         os.kill(process, 0)
     except (ProcessLookupError, OverflowError):
