@@ -62,7 +62,7 @@ def held_out_lines(
             if enough and len(splits) == 2:
                 return sample
     if len(splits) < 2:
-        raise _empty_split(draws, fraction)
+        raise _empty_split(sources, draws, fraction)
     return sample
 
 
@@ -71,13 +71,17 @@ def _draw(source: int, document: int, seed: int) -> int:
     return int.from_bytes(hashlib.blake2b(key, digest_size=8).digest(), "big")
 
 
-def _empty_split(draws: list[int], fraction: float) -> ValueError:
+def _empty_split(
+    sources: Sequence[Source], draws: list[int], fraction: float
+) -> ValueError:
     lines = (
         "If each line of the .txt files is a document, pass --documents lines "
         "(documents='lines'); by default blank lines separate documents."
     )
     if not draws:
-        return CorpusError("the corpus is empty: no source has a line of text.")
+        names = ", ".join(source.name for source in sources[:3])
+        more = ", ..." * (len(sources) > 3)
+        return CorpusError(f"the corpus is empty: no line of text in {names}{more}.")
     if len(draws) == 1:
         return DatasetError(
             "the corpus is a single document, which cannot be split into training "

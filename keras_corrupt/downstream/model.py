@@ -3,7 +3,6 @@
 from collections.abc import Mapping
 from typing import NamedTuple
 
-import keras
 import numpy as np
 from keras import ops
 
@@ -125,7 +124,7 @@ class DownstreamModel(TokenizerAssets, FusedTraining, TextModel):
     def tokenizer(self):
         """The encoder's `Tokenizer`."""
         if self._tokenizer is None:
-            raise ValueError(
+            raise AttributeError(
                 f"This {type(self).__name__} was made of a configuration alone and has "
                 "no tokenizer: set its attribute `tokenizer`."
             )
@@ -302,7 +301,8 @@ def load_preset(directory):
     from keras_corrupt.downstream import finetuner  # noqa: F401
 
     directory = directory_of(directory)
-    cls = preset_directory.find_model_class(directory, keras.Model)
+    kinds = (Pretrainer, DownstreamModel)
+    cls = preset_directory.find_model_class(directory, kinds)
     if not issubclass(cls, DownstreamModel):
         return models.load_preset(directory)
     config, tokenizer = preset_directory.read(directory, cls)

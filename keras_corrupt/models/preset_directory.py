@@ -89,7 +89,7 @@ def find_model_class(directory, base):
 
     Args:
         directory: The preset.
-        base: The class that it must be derived from.
+        base: The class that it must be derived from, or a tuple of such.
 
     Raises:
         ValueError: It is no preset, or of a class that is not known.

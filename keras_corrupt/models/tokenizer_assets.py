@@ -13,8 +13,9 @@ class TokenizerAssets:
     """Makes Keras keep the attribute `tokenizer` of a model with an `encoder`."""
 
     def save_assets(self, directory):
-        if self.tokenizer is not None:
-            self.tokenizer.save(directory)
+        tokenizer = getattr(self, "tokenizer", None)
+        if tokenizer is not None:
+            tokenizer.save(directory)
 
     def load_assets(self, directory):
         if directory and os.path.exists(os.path.join(directory, DOCUMENT_FILE)):

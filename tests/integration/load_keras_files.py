@@ -13,17 +13,23 @@ import numpy as np
 
 import keras_corrupt
 
-unloaded = "keras_corrupt.models" not in sys.modules
-for path in sorted(Path(sys.argv[1]).glob("*.keras")):
-    model = keras.models.load_model(path)
-    inputs = dict(np.load(path.with_suffix(".npz")))
-    outputs = getattr(model, "encoder", model)(inputs)
-    tokenizer = getattr(model, "tokenizer", None)
-    np.savez(
-        path.with_suffix(".out.npz"),
-        outputs=np.array(outputs),
-        fingerprint=tokenizer.fingerprint if tokenizer else "",
-        optimizer=type(getattr(model, "optimizer", None)).__name__,
-        version=keras_corrupt.__version__,
-        unloaded=unloaded,
-    )
+
+def main(directory):
+    unloaded = "keras_corrupt.models" not in sys.modules
+    for path in sorted(Path(directory).glob("*.keras")):
+        model = keras.models.load_model(path)
+        inputs = dict(np.load(path.with_suffix(".npz")))
+        outputs = getattr(model, "encoder", model)(inputs)
+        tokenizer = getattr(model, "tokenizer", None)
+        np.savez(
+            path.with_suffix(".out.npz"),
+            outputs=np.array(outputs),
+            fingerprint=tokenizer.fingerprint if tokenizer else "",
+            optimizer=type(getattr(model, "optimizer", None)).__name__,
+            version=keras_corrupt.__version__,
+            unloaded=unloaded,
+        )
+
+
+if __name__ == "__main__":
+    main(sys.argv[1])

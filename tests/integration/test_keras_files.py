@@ -102,7 +102,7 @@ def test_a_file_with_anothers_tokenizer_is_refused(tmp_path, tokenizer):
 def test_a_fine_tuned_model_of_a_config_alone_says_what_it_lacks(tokenizer):
     model = downstream.TextClassifier(ENCODER, tokenizer, labels=["a", "b"])
     copy = type(model).from_config(model.get_config())
-    with pytest.raises(ValueError, match="TextClassifier .* attribute `tokenizer`"):
+    with pytest.raises(AttributeError, match="TextClassifier .* attribute `tokenizer`"):
         copy.predictions(["the cat"])
     copy.tokenizer = tokenizer
     assert len(copy.predictions(["the cat"])) == 1
