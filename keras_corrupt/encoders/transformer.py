@@ -186,6 +186,12 @@ class TransformerEncoder(TextModel):
             raise ValueError(
                 f"`attention` must be one of {sorted(MASKS)}; got {attention!r}."
             )
+        rates = {"dropout": dropout, "attention_dropout": attention_dropout}
+        for name, rate in rates.items():
+            if isinstance(rate, str) or not 0 <= rate < 1:
+                raise ValueError(
+                    f"`{name}` must be at least 0 and less than 1; got {rate!r}."
+                )
         available = min(num_layers, tied_to.num_layers) if tied_to is not None else 0
         if not 0 <= tied_layers <= available:
             raise ValueError(

@@ -127,7 +127,7 @@ for _name, _values in {
     "config__generator": (None, [], "text", 3),
     "config__discriminator__tied_to": ("os", {}),
     "config__discriminator__attention": ("sideways", [], 3),
-    "config__discriminator__dropout": ("x", []),
+    "config__discriminator__dropout": ("x", [], 2, -1),
     "config__discriminator__initializer_range": ("x", []),
     "config__discriminator__relative_positions": (
         *({}, [], 3, {"num_buckets": 3, "max_distance": 9}),
