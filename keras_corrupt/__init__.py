@@ -25,6 +25,14 @@ __all__ = [
     "training",
 ]
 
+#: Part -> its classes that a `.keras` file can name, before anything is imported.
+KERAS_CLASSES = {
+    "encoders": ("Dense", "TransformerEncoder"),
+    "models": ("Electra", "MaskedLM", "Teams"),
+    "training": ("AdamW", "WarmupLinearDecay"),
+    "downstream": ("CandidateRanker", "SpanExtractor", "TextClassifier", "TokenTagger"),
+}
+
 
 def __getattr__(name):
     # The parts load on first use: data preparation runs in many small processes,
@@ -38,4 +46,4 @@ def __dir__():
     return __all__
 
 
-keras_classes.register()
+keras_classes.register(KERAS_CLASSES)

@@ -9,14 +9,6 @@ import sys
 from importlib.abc import MetaPathFinder
 from importlib.util import find_spec
 
-#: Part of the package -> its classes that a file can name.
-CLASSES = {
-    "encoders": ("Dense", "TransformerEncoder"),
-    "models": ("Electra", "MaskedLM", "Teams"),
-    "training": ("AdamW", "WarmupLinearDecay"),
-    "downstream": ("CandidateRanker", "SpanExtractor", "TextClassifier", "TokenTagger"),
-}
-
 
 class StandIn:
     """Stands for a class until that is imported, which registers it instead."""
@@ -30,21 +22,29 @@ class StandIn:
         return getattr(part, self.name).from_config(config)
 
 
-def register():
-    """Registers all stand-ins, now or as soon as Keras is imported."""
+def register(classes):
+    """Registers all stand-ins, now or as soon as Keras is imported.
+
+    Args:
+        classes: Dict. Part of the package -> the names of its classes that a file can
+            have.
+    """
     if "keras" not in sys.modules:
-        sys.meta_path.insert(0, _WhenKerasLoads())
+        sys.meta_path.insert(0, _WhenKerasLoads(classes))
         return
     import keras
 
     known = keras.saving.get_custom_objects()
-    for part, names in CLASSES.items():
+    for part, names in classes.items():
         for name in names:
             known.setdefault(f"keras_corrupt>{name}", StandIn(part, name))
 
 
 class _WhenKerasLoads(MetaPathFinder):
     """Finds Keras where it is, and registers once it has run."""
+
+    def __init__(self, classes):
+        self.classes = classes
 
     def find_spec(self, name, path=None, target=None):
         if name != "keras":
@@ -56,7 +56,7 @@ class _WhenKerasLoads(MetaPathFinder):
 
             def run_and_register(module):
                 run(module)
-                register()
+                register(self.classes)
 
             spec.loader.exec_module = run_and_register
         return spec

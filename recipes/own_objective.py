@@ -27,9 +27,8 @@ class Network(keras.Model):
 
     def __init__(self, encoder, **kwargs):
         super().__init__(**kwargs)
-        policy = self.dtype_policy
-        self.encoder = TransformerEncoder(**encoder, dtype=policy, name="encoder")
-        self.head = ReplacedTokenHead(self.encoder, dtype=policy, name="head")
+        self.encoder = TransformerEncoder(**encoder, dtype=self.dtype_policy)
+        self.head = ReplacedTokenHead(self.encoder, dtype=self.dtype_policy)
         self.built = True
 
     def call(self, inputs, training=False):
@@ -54,7 +53,6 @@ class MovedWords(Pretrainer):
         super().__init__(encoder["vocabulary_size"], encoder["max_length"], **kwargs)
         if distance not in range(1, 100):
             raise ValueError(f"`distance` must be from 1 to 99; got {distance!r}.")
-        encoder = self.with_padding(encoder)
         self.network = Network(encoder, dtype=self.dtype_policy, name="network")
         self.auc = keras.metrics.AUC(num_thresholds=1000, name="moved_auc")
         self.moved_fraction = keras.metrics.Mean(name="moved_fraction")

@@ -1,11 +1,15 @@
 """An encoder of a small size, and a task that it can learn."""
 
+import dataclasses
+
 import keras
 import numpy as np
 import pytest
 
+from keras_corrupt.downstream import FinetuneConfig
 from keras_corrupt.models import Electra
 from keras_corrupt.tasks.task import Split
+from keras_corrupt.tasks.text_task import TextTask
 from keras_corrupt.tokenizers import SPECIAL_TOKENS, WordPieceTokenizer
 from tests.conftest import SIZES
 
@@ -54,3 +58,17 @@ def cats_and_dogs(count, seed=0):
         examples.append(" ".join(words))
         labels.append(label)
     return Split(examples, labels, [str(i) for i in range(count)])
+
+
+def animals(dev=40):
+    splits = {"train": cats_and_dogs(192), "dev": cats_and_dogs(dev, seed=1)}
+    splits["test"] = dataclasses.replace(cats_and_dogs(30, seed=2), labels=None)
+    return TextTask("animals", splits, ["cat", "dog"], metrics=("accuracy", "macro_f1"))
+
+
+@pytest.fixture
+def config(preset, tmp_path):
+    settings = {"learning_rate": 5e-3, "epochs": 3, "batch_size": 8, "dropout": 0.0}
+    return FinetuneConfig(
+        preset=preset, output=str(tmp_path / "out"), seeds=2, settings=settings
+    )

@@ -1,6 +1,5 @@
 import dataclasses
 import json
-import shutil
 import types
 
 import keras
@@ -8,33 +7,16 @@ import numpy as np
 import pytest
 
 from keras_corrupt.downstream import (
-    FinetuneConfig,
     TextClassifier,
     TokenTagger,
     finetune,
     results,
 )
-from keras_corrupt.downstream.finetune import in_flags
 from keras_corrupt.downstream.finetuner import Finetuner, with_changes
 from keras_corrupt.models import Electra
 from keras_corrupt.models.fine_tuning import FineTuningSettings
 from keras_corrupt.tasks.task import Split
-from keras_corrupt.tasks.text_task import TextTask
-from tests.downstream.conftest import cats_and_dogs
-
-
-def animals(dev=40):
-    splits = {"train": cats_and_dogs(192), "dev": cats_and_dogs(dev, seed=1)}
-    splits["test"] = dataclasses.replace(cats_and_dogs(30, seed=2), labels=None)
-    return TextTask("animals", splits, ["cat", "dog"], metrics=("accuracy", "macro_f1"))
-
-
-@pytest.fixture
-def config(preset, tmp_path):
-    settings = {"learning_rate": 5e-3, "epochs": 3, "batch_size": 8, "dropout": 0.0}
-    return FinetuneConfig(
-        preset=preset, output=str(tmp_path / "out"), seeds=2, settings=settings
-    )
+from tests.downstream.conftest import animals
 
 
 def brief(config):
@@ -358,137 +340,3 @@ def test_table_has_medians_averages_and_what_papers_report():
     assert lines[2] == "| A | accuracy | 0.5 | 2.0 | 1.0 to 9.0 | 3 | 70.0 |"
     assert lines[4] == "| average |  |  | 3.0 |  |  | 75.0 |"
     assert json.dumps([dataclasses.asdict(row) for row in rows])
-
-
-# === What is refused, before anything is made ===
-
-
-@pytest.mark.parametrize(
-    "field, value, message",
-    [
-        ("seeds", 0, "`seeds` must be 1 or more; got 0"),
-        ("retries", -1, "`retries` must be 0 or more; got -1"),
-        ("max_length", 4, "`max_length` must be 8 or more; got 4"),
-        ("max_train_examples", -3, "`max_train_examples` must be 1 .*-3. Leave it out"),
-        ("max_train_examples", 0, "`max_train_examples` must be 1 .*0. Leave it out"),
-        ("max_dev_examples", 0, "`max_dev_examples` must be 1 or more"),
-        ("ensemble", 3, "`ensemble` is 3, but there are 2 runs: raise `seeds`"),
-        ("settings", {"learning_rate": float("nan")}, "`settings`: .*number above 0"),
-        ("settings", {"report": "foo"}, "`report` must be last or best; got 'foo'"),
-        ("preset", "tiny", "'tiny' has no tokenizer. Name the directory of a model"),
-        ("output", "x" * 300, "x cannot hold results: File name too long.*`output`"),
-        ("output", __file__, "test_finetune.py cannot hold results: .*`output`"),
-    ],
-)
-def test_values_that_cannot_work(config, tmp_path, field, value, message):
-    with pytest.raises((ValueError, OSError), match=message):
-        finetune([animals()], dataclasses.replace(config, **{field: value}))
-    assert not list(tmp_path.iterdir())
-
-
-def test_a_directory_that_cannot_be_written_is_named(config, monkeypatch):
-    def refuse(dir):
-        raise PermissionError(13, "Permission denied", str(dir))
-
-    monkeypatch.setattr("tempfile.TemporaryFile", refuse)
-    with pytest.raises(OSError, match="out cannot hold results: Permission denied. Ch"):
-        finetune([animals()], config)
-
-
-@pytest.mark.parametrize("name", ["../../evil", "..", "", "a/b", "a" * 300, "a\0"])
-def test_a_name_that_is_no_folders_is_refused(config, name):
-    task = animals()
-    task.name = name
-    with pytest.raises(ValueError, match="`name` must be 1 to 100 bytes"):
-        Finetuner(task, config)
-
-
-def test_messages_are_in_the_words_of_the_command_line(config):
-    config = dataclasses.replace(config, preset="runs/x", output="./out/")
-    for message, expected in {
-        "`seeds` must be 1.": "--seeds must be 1.",
-        'Give `search=True` or `dtype="float32"`.': "Give --search or --dtype float32.",
-        "runs/x/config.json is bad.": "--preset runs/x/config.json is bad.",
-        "runs/xyz is bad.": "runs/xyz is bad.",
-        "out/a: `other` fails.": "--output out/a: `other` fails.",
-    }.items():
-        assert in_flags(message, config) == expected
-
-
-def test_no_more_positions_are_read_than_the_encoder_has(config):
-    finetuner = Finetuner(animals(), dataclasses.replace(config, max_length=512))
-    assert finetuner.new_model().max_length == 24
-    assert "24 tokens at most, which is all that the encoder reads, not 512" in (
-        finetuner.banner()
-    )
-    assert finetuner.identity(finetuner.settings, 0)["max_length"] == 24
-    finetuner = Finetuner(animals(), dataclasses.replace(config, max_length=16))
-    assert finetuner.new_model().max_length == 16
-
-
-# === Results that are there ===
-
-
-@pytest.fixture
-def kept(config, tmp_path):
-    """A configuration, and the file of a result that is as if it had been run."""
-    config = dataclasses.replace(config, seeds=1)
-    finetuner = Finetuner(animals(), config)
-    path = tmp_path / "out/animals/published/seed-0.json"
-    path.parent.mkdir(parents=True)
-    settings = finetuner.identity(finetuner.settings, 0)
-    path.write_text(json.dumps({"settings": settings, "score": 50.0}))
-    return config, path
-
-
-def test_a_result_is_of_these_examples_alone(kept):
-    config, path = kept
-    before = path.read_bytes()
-    assert "done:        1 of the runs" in Finetuner(animals(), config).banner()
-
-    def changed(split, what):
-        task = animals()
-        getattr(task.splits[split], what)[3] = "cat dog"
-        return task
-
-    for split, what in [("train", "examples"), ("dev", "examples"), ("dev", "labels")]:
-        with pytest.raises(ValueError, match=f"other examples than {split} has now"):
-            Finetuner(changed(split, what), config)
-    # Beyond the examples that are used, files may differ.
-    with pytest.raises(ValueError, match="examples: was .*'train': 192"):
-        Finetuner(animals(), dataclasses.replace(config, max_train_examples=3))
-    assert path.read_bytes() == before
-
-
-def test_a_result_is_of_this_preset_alone(kept, tmp_path):
-    config, _ = kept
-    copy = tmp_path / "preset"
-    shutil.copytree(config.preset, copy)
-    config = dataclasses.replace(config, preset=str(copy))
-    assert Finetuner(animals(), config).kept
-    for file in sorted(path for path in copy.rglob("*") if path.is_file()):
-        content = file.read_bytes()
-        file.write_bytes(content + b" ")
-        if file.suffix == ".json":  # others no longer load
-            with pytest.raises(ValueError, match="preset: was 'preset .*, asked"):
-                Finetuner(animals(), config)
-        file.write_bytes(content)
-
-
-def test_a_result_of_an_earlier_version_is_taken_with_a_word(kept):
-    config, path = kept
-    result = json.loads(path.read_text())
-    del result["settings"]["fingerprints"]
-    path.write_text(json.dumps(result))
-    finetuner = Finetuner(animals(), config)
-    (line,) = [x for x in finetuner.banner().splitlines() if x.startswith("done:")]
-    assert "did not note of which examples" in line and "delete" in line
-    assert finetuner.result(finetuner.settings, 0, path.parent) == result
-
-
-@pytest.mark.parametrize("content", ["", "[]", "{}", '{"settings": 3, "score": 1}'])
-def test_a_damaged_result_is_named(kept, content):
-    config, path = kept
-    path.write_text(content)
-    with pytest.raises(ValueError, match="seed-0.json is damaged. Delete it"):
-        Finetuner(animals(), config)

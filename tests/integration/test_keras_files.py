@@ -9,6 +9,7 @@ import keras
 import numpy as np
 import pytest
 
+import keras_corrupt
 from keras_corrupt import downstream, keras_classes
 from keras_corrupt.encoders import TransformerEncoder
 from keras_corrupt.models import Electra, MaskedLM, Teams
@@ -80,7 +81,7 @@ def test_the_stand_ins_are_for_all_registered_classes():
         for name, found in keras.saving.get_custom_objects().items()
         if name.startswith("keras_corrupt>") and isinstance(found, type)
     }
-    listed = [name for names in keras_classes.CLASSES.values() for name in names]
+    listed = [name for names in keras_corrupt.KERAS_CLASSES.values() for name in names]
     assert registered == set(listed)
 
 

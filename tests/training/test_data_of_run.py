@@ -1,0 +1,73 @@
+"""The examples of a run: what it reads, and what it says of those it cannot."""
+
+import dataclasses
+import re
+import shutil
+import struct
+import tempfile
+from pathlib import Path
+
+import pytest
+
+from keras_corrupt.training import (
+    main,
+    pretrain,
+    runner,
+)
+from tests.training.conftest import command_line
+
+pytestmark = pytest.mark.usefixtures("presets")
+
+
+@pytest.mark.parametrize("damage", ["flipped", "foreign"])
+def test_a_record_that_cannot_be_read(config, prepared, tmp_path, monkeypatch, damage):
+    """Found out while training, in one line that names the file."""
+    data = tmp_path / "data"
+    shutil.copytree(prepared.directory, data)
+    for shard in prepared.train.shards:
+        content = bytearray((data / shard.file).read_bytes())
+        if damage == "flipped":
+            content[len(content) // 2] ^= 255
+        else:
+            content = with_records_of(content, b"\xff")
+        (data / shard.file).write_bytes(content)
+    config = dataclasses.replace(config, model="MaskedLM", data=str(data), steps=200)
+    monkeypatch.setattr("sys.argv", ["recipe.py", *command_line(config)])
+    with pytest.raises(SystemExit) as caught:
+        main(config, "A recipe.")
+    error = str(caught.value.code)
+    assert error.count("\n") == 0
+    assert re.match(rf"Error: {data}/train-\d+.tfrecord: .*again", error), error
+
+
+def with_records_of(content, byte):
+    """Returns a shard whose records are all of one byte, with right checksums."""
+    import tensorflow as tf
+
+    with tempfile.NamedTemporaryFile() as file:
+        with tf.io.TFRecordWriter(file.name) as writer:
+            offset = 0
+            while offset < len(content):
+                (length,) = struct.unpack_from("<Q", content, offset)
+                writer.write(byte * length)
+                offset += length + 16
+        return Path(file.name).read_bytes()
+
+
+class Started(Exception):
+    """Training would begin."""
+
+
+@pytest.mark.tensorflow_only  # Once is enough.
+def test_what_separates_documents_reaches_the_examples(config, corpus, monkeypatch):
+    asked = {}
+
+    def prepare(*_, **settings):
+        asked.update(settings)
+        raise Started
+
+    monkeypatch.setattr(runner, "prepare_dataset", prepare)
+    changes = {"data": None, "corpus": (corpus,), "documents": "lines"}
+    with pytest.raises(Started):
+        pretrain(dataclasses.replace(config, **changes))
+    assert asked["documents"] == "lines"
