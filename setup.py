@@ -15,9 +15,12 @@ VERSION = re.search(
 
 # pip knows no "either": who wants the smaller `tensorflow-cpu` says so at installation.
 TENSORFLOW = os.environ.get("KERAS_CORRUPT_TENSORFLOW", "tensorflow")
+# It requires `tensorflow`, and is not made for Windows: the package works without.
+TEXT = [
+    "tensorflow-text>=2.20,<2.21; sys_platform != 'win32' and python_version < '3.14'"
+]
 
 BEAM = ["apache-beam>=2.60"]
-EXPORT = ["tensorflow-text>=2.20,<2.21"]
 JAX = ["jax>=0.4.36"]
 SQUAD = ["tf-models-official>=2.20,<2.21"]
 TFDS = ["tensorflow-datasets>=4.9.7"]
@@ -56,17 +59,16 @@ setup(
         "tqdm>=4.66",
         "tyro>=0.9",
         "zstandard>=0.22",
+        *(TEXT if TENSORFLOW == "tensorflow" else []),
     ],
     extras_require={
         "beam": BEAM,
         "benchmark": [*SQUAD, "keras-hub>=0.21", "psutil>=6", "transformers>=4.56"],
-        "export": EXPORT,
         "jax": JAX,
         "squad": SQUAD,
         "tfds": TFDS,
         "test": [
             *BEAM,
-            *EXPORT,
             *JAX,
             *SQUAD,
             "hypothesis>=6.100",

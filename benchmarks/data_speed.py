@@ -1,12 +1,13 @@
 """Measures data preparation against other ways, and the pipeline against a step.
 
     pip install -e '.[benchmark]'
-    python benchmarks/data_speed.py wiki.txt.xz
+    python benchmarks/data_speed.py wiki.txt.xz --plot preparation.png
 
 Preparation is text to a file of examples, on one core, in turn: ours; Hugging Face's
 tokenizers with the plainest writer, which fills sequences with the tokens of a document
 and throws nothing else in; Model Garden's `create_pretraining_data`, masking each
-sequence once.
+sequence once. Then ours alone: one process and two, and the seconds that more and more
+text takes. The vocabulary is given.
 """
 
 import dataclasses
@@ -37,6 +38,10 @@ class Settings:
     """How much of its text to prepare."""
     rounds: int = 3
     """Preparations of each kind; the median counts."""
+    sizes: tuple[int, ...] = (1, 5, 20, 50, 100, 200)
+    """Megabytes to prepare in one process and in two."""
+    plot: str = ""
+    """File for the plot of their seconds."""
     batch_size: int = 32
     """Sequences in a step."""
     steps: int = 5
@@ -57,13 +62,13 @@ def excerpt(corpus, path, size):
     return written / 1e6
 
 
-def ours(text, vocabulary, output):
+def ours(text, vocabulary, output, workers=1):
     prepare_dataset(
         text,
         output,
         vocabulary=vocabulary,
         max_length=LENGTH,
-        workers=1,
+        workers=workers,
         progress=False,
     )
 
@@ -129,6 +134,33 @@ def preparation(settings, text, megabytes, vocabulary, folder):
         print(f"preparation, {name}: {speed:.2f} MB/s, ours {ratio:.1f} times that")
 
 
+def growth(settings, vocabulary, folder):
+    """Prints, and plots, the seconds that one process and two need for text."""
+    seconds = {1: [], 2: []}
+    megabytes = []
+    for size in settings.sizes:
+        text = f"{folder}/growing.txt"
+        megabytes.append(excerpt(settings.corpus, text, size * 1e6))
+        for workers, seen in seconds.items():
+            start = time.perf_counter()
+            ours(text, vocabulary, f"{folder}/growing-{size}-{workers}", workers)
+            seen.append(time.perf_counter() - start)
+        print(
+            f"{megabytes[-1]:.1f} MB: {seconds[1][-1]:.1f} s in one process, "
+            f"{seconds[2][-1]:.1f} s in two",
+            flush=True,
+        )
+    if settings.plot:
+        import matplotlib.pyplot as plt
+
+        figure, axes = plt.subplots(figsize=(5, 3.5))
+        axes.plot(megabytes, seconds[1], "o-", label="one process")
+        axes.plot(megabytes, seconds[2], "s-", label="two processes")
+        axes.set(xlabel="MB of text", ylabel="seconds", xlim=0, ylim=0)
+        axes.legend()
+        figure.savefig(settings.plot, dpi=150, bbox_inches="tight")
+
+
 def step_seconds(dataset, steps):
     import keras
 
@@ -165,6 +197,7 @@ def main():
         prepare_dataset(text, f"{folder}/first", workers=1, progress=False)
         vocabulary = f"{folder}/first/vocab.txt"
         preparation(settings, text, megabytes, vocabulary, folder)
+        growth(settings, vocabulary, folder)
 
         dataset = make_dataset(f"{folder}/first", batch_size=settings.batch_size)
         batches = iter(dataset)

@@ -199,5 +199,6 @@ def encode_chunk(
         if not held_out:
             for sentence in sentences:
                 train_ids += sentence
-    ids, counts = np.unique(np.array(train_ids, "int64"), return_counts=True)
-    return EncodedChunk(train, validation, ids, counts)
+    counts = np.bincount(np.array(train_ids, "int64"))
+    ids = np.flatnonzero(counts)
+    return EncodedChunk(train, validation, ids, counts[ids])

@@ -31,6 +31,7 @@ from keras_corrupt.data.segmentation import (
     summary,
     warning,
 )
+from keras_corrupt.devices.log_level import hide_start_up_lines
 from keras_corrupt.tokenizers import Tokenizer, load
 
 # Below this much stored text, starting processes costs more than it saves.
@@ -210,6 +211,8 @@ class _Progress:
             self.say(f"  {example}")
         if bad := warning(segmentation):
             self.say(bad)
+        if tokenizer.why_slow:
+            self.say(f"note: much text takes five times as long: {tokenizer.why_slow}")
         if tokenizer.flags.get("language_neutral", tokenizer.kind != "wordpiece"):
             self.say(
                 "note: only word pieces without language_neutral can be exported "
@@ -295,6 +298,9 @@ def _start_worker(directory: Path, options: dict) -> None:
     global _worker
     # The processes are the parallelism; threads in each would compete.
     os.environ["TOKENIZERS_PARALLELISM"] = "false"
+    # TensorFlow Text brings TensorFlow, which would take the accelerator's memory.
+    os.environ["CUDA_VISIBLE_DEVICES"] = "-1"
+    hide_start_up_lines()
     _worker = load(directory), options
     threading.Thread(target=_end_with_parent, daemon=True).start()
 

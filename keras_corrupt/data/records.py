@@ -59,7 +59,7 @@ def serialize(example: Example) -> bytes:
         _field(1, _field(1, name) + _field(2, _field(3, _field(1, values))))
         for name, values in (
             (b"segment_ids", bytes(example.segment_ids)),
-            (b"token_ids", b"".join(map(_varint, example.token_ids))),
+            (b"token_ids", b"".join(map(_VARINTS.__getitem__, example.token_ids))),
         )
     )
     return _field(1, features)
@@ -157,20 +157,20 @@ def _parse_model_garden(
 
 def _field(number: int, payload: bytes) -> bytes:
     """A protocol buffer field of wire type 2: key, length, bytes."""
-    return bytes([number << 3 | 2]) + _varint(len(payload)) + payload
+    return bytes([number << 3 | 2]) + _VARINTS[len(payload)] + payload
 
 
-def _make_varint(value: int) -> bytes:
-    encoded = bytearray()
-    while value > 127:
-        encoded.append(value & 127 | 128)
-        value >>= 7
-    encoded.append(value)
-    return bytes(encoded)
+class _Varints(dict):
+    """Number -> its bytes, seven bits in each, the lowest first."""
+
+    def __missing__(self, value):
+        encoded, rest = bytearray(), value
+        while rest > 127:
+            encoded.append(rest & 127 | 128)
+            rest >>= 7
+        encoded.append(rest)
+        self[value] = bytes(encoded)
+        return self[value]
 
 
-_SMALL_VARINTS = [_make_varint(value) for value in range(1 << 16)]
-
-
-def _varint(value: int) -> bytes:
-    return _SMALL_VARINTS[value] if value < 1 << 16 else _make_varint(value)
+_VARINTS = _Varints()

@@ -48,7 +48,7 @@ class GraphTokenizer:
             import tensorflow_text
         except ImportError as error:
             raise ImportError(
-                "Exporting needs TensorFlow Text: pip install -e '.[export]'"
+                "Exporting needs TensorFlow Text: pip install 'tensorflow-text==2.20.*'"
             ) from error
         self.run_starts, self.run_kinds, self.changed, self.images = character_tables(
             tokenizer.lowercase, tokenizer.strip_accents

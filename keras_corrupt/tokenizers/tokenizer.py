@@ -297,6 +297,11 @@ class Tokenizer:
         return self._engine
 
     @property
+    def why_slow(self) -> str | None:
+        """What keeps much text from being encoded faster, if anything does."""
+        return None
+
+    @property
     def flags(self) -> dict[str, bool]:
         """What is done to text before it is cut, by the names of `flag_names`."""
         return normalization_flags(self._engine.normalizer)
@@ -372,14 +377,7 @@ class Tokenizer:
 
 
 def is_word_character(character: str) -> bool:
-    """Tells letters, their marks and digits from all other characters.
-
-    Args:
-        character: One character.
-
-    Returns:
-        Whether its Unicode category is L, M or N.
-    """
+    """Returns whether a character is a letter, a mark or a digit (Unicode L, M, N)."""
     return unicodedata.category(character)[0] in "LMN"
 
 
