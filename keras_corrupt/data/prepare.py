@@ -145,7 +145,8 @@ def prepare_dataset(
         }
         workers = workers or _default_workers(sources)
         report.start()
-        for encoded in _encode(_chunks(sources), partial, options, workers):
+        size = sum(source.size or 0 for source in sources)
+        for encoded in _encode(_chunks(sources), partial, options, workers, size):
             totals.add(encoded)
             shards.add(encoded)
             report.update(totals)
@@ -259,11 +260,12 @@ def _chunks(sources: Sequence[Source]) -> Iterator[Chunk]:
 
 
 def _encode(
-    chunks: Iterable[Chunk], directory: Path, options: dict, workers: int
+    chunks: Iterable[Chunk], directory: Path, options: dict, workers: int, size: int
 ) -> Iterator[EncodedChunk]:
     """Encodes chunks in processes, in order; few are in memory at a time."""
     if workers == 1:
         tokenizer = load(directory)
+        tokenizer.expect(size)
         for chunk in chunks:
             yield encode_chunk(chunk, tokenizer, **options)
         return
@@ -271,7 +273,7 @@ def _encode(
         workers,
         multiprocessing.get_context("spawn"),
         initializer=_start_worker,
-        initargs=(directory, options),
+        initargs=(directory, options, size // workers),
     )
     pending: deque[concurrent.futures.Future] = deque()
     try:
@@ -294,7 +296,7 @@ def _encode(
 _worker: tuple[Tokenizer, dict]
 
 
-def _start_worker(directory: Path, options: dict) -> None:
+def _start_worker(directory: Path, options: dict, size: int) -> None:
     global _worker
     # The processes are the parallelism; threads in each would compete.
     os.environ["TOKENIZERS_PARALLELISM"] = "false"
@@ -302,6 +304,7 @@ def _start_worker(directory: Path, options: dict) -> None:
     os.environ["CUDA_VISIBLE_DEVICES"] = "-1"
     hide_start_up_lines()
     _worker = load(directory), options
+    _worker[0].expect(size)
     threading.Thread(target=_end_with_parent, daemon=True).start()
 
 

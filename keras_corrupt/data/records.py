@@ -54,15 +54,17 @@ def serialize(example: Example) -> bytes:
     >>> b"token_ids" in serialize(Example([2, 300, 3], [0, 0, 0]))
     True
     """
+    segment_ids = bytes(example.segment_ids)
+    token_ids = _varints(example.token_ids)
     features = b"".join(
-        # An entry of the map Features.feature: key, then Feature.int64_list.value.
-        _field(1, _field(1, name) + _field(2, _field(3, _field(1, values))))
-        for name, values in (
-            (b"segment_ids", bytes(example.segment_ids)),
-            (b"token_ids", b"".join(map(_VARINTS.__getitem__, example.token_ids))),
+        (
+            _SEGMENT_IDS[len(segment_ids)],
+            segment_ids,
+            _TOKEN_IDS[len(token_ids)],
+            token_ids,
         )
     )
-    return _field(1, features)
+    return _begin(1, len(features)) + features
 
 
 def parse(
@@ -155,22 +157,48 @@ def _parse_model_garden(
     return result
 
 
-def _field(number: int, payload: bytes) -> bytes:
-    """A protocol buffer field of wire type 2: key, length, bytes."""
-    return bytes([number << 3 | 2]) + _VARINTS[len(payload)] + payload
+def _varint(value: int) -> bytes:
+    """Writes a number seven bits a byte, the lowest first."""
+    encoded = bytearray()
+    while value > 127:
+        encoded.append(value & 127 | 128)
+        value >>= 7
+    encoded.append(value)
+    return bytes(encoded)
 
 
-class _Varints(dict):
-    """Number -> its bytes, seven bits in each, the lowest first."""
-
-    def __missing__(self, value):
-        encoded, rest = bytearray(), value
-        while rest > 127:
-            encoded.append(rest & 127 | 128)
-            rest >>= 7
-        encoded.append(rest)
-        self[value] = bytes(encoded)
-        return self[value]
+_SMALL = [_varint(value) for value in range(1 << 16)]
 
 
-_VARINTS = _Varints()
+def _varints(values: list[int]) -> bytes:
+    try:
+        return b"".join([_SMALL[value] for value in values])
+    except IndexError:
+        return b"".join(map(_varint, values))
+
+
+def _begin(number: int, size: int) -> bytes:
+    """What a protocol buffer field of wire type 2 begins with, before its bytes."""
+    return bytes([number << 3 | 2]) + _varint(size)
+
+
+class _FeatureBegins(dict):
+    """Size of a feature's values -> what comes before them.
+
+    It is an entry of the map `Features.feature`: key, then `Feature.int64_list.value`.
+    """
+
+    def __init__(self, name: bytes):
+        super().__init__()
+        self._key = _begin(1, len(name)) + name
+
+    def __missing__(self, size):
+        begin = b""
+        for number in (1, 3, 2):
+            begin = _begin(number, size + len(begin)) + begin
+        begin = self._key + begin
+        self[size] = _begin(1, len(begin) + size) + begin
+        return self[size]
+
+
+_SEGMENT_IDS, _TOKEN_IDS = map(_FeatureBegins, (b"segment_ids", b"token_ids"))

@@ -164,6 +164,9 @@ class Tokenizer:
         encodings = self._engine.encode_batch_fast(texts, add_special_tokens=False)
         return [encoding.ids for encoding in encodings]
 
+    def expect(self, characters: int) -> None:
+        """Tells how much text is to come, for what is slow to start and then fast."""
+
     def encode_with_offsets(
         self, texts: Sequence[str]
     ) -> Iterator[tuple[np.ndarray, np.ndarray]]:

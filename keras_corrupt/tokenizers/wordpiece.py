@@ -75,7 +75,7 @@ class WordPieceTokenizer(Tokenizer):
         unknown_token = find_roles(vocabulary, roles)["unknown"]
         engine = word_piece_engine(vocabulary, unknown_token, **self.flags)
         super().__init__(engine, roles)
-        self._encoded_characters = 0
+        self._characters = 0
 
     @classmethod
     def train(
@@ -160,14 +160,14 @@ class WordPieceTokenizer(Tokenizer):
     def encode_batch(self, texts: Sequence[str]) -> list[list[int]]:
         """Encodes texts; see `Tokenizer.encode_batch`.
 
-        The first megabytes go through the `tokenizers` library, and then, where
-        TensorFlow Text is installed, most texts through that: `FastWordPieces`. The
-        ids are the same.
+        After the first megabytes, or as soon as so much text is expected, most texts go
+        through TensorFlow Text, where it is installed: `FastWordPieces`. The ids are
+        the same.
         """
         size = sum(map(len, texts))
-        self._encoded_characters += size
+        self.expect(size)
         start = _START if "tensorflow" in sys.modules else _START_ALONE
-        if size < _CALL or self._encoded_characters < start or not self._fast:
+        if size < _CALL or self._characters < start or not self._fast:
             return super().encode_batch(texts)
         encoded = self._fast.encode_batch(texts)
         left = [number for number, ids in enumerate(encoded) if ids is None]
@@ -175,6 +175,10 @@ class WordPieceTokenizer(Tokenizer):
         for number, ids in zip(left, others, strict=True):
             encoded[number] = ids
         return encoded
+
+    def expect(self, characters: int) -> None:
+        """See `Tokenizer`."""
+        self._characters += characters
 
     @functools.cached_property
     def _fast(self):
