@@ -20,6 +20,7 @@ from typing import NamedTuple
 import numpy as np
 import tyro
 
+from keras_corrupt.corruption import num_masked
 from keras_corrupt.devices.log_level import hide_start_up_lines
 
 
@@ -143,6 +144,7 @@ def measure(gradient_of, batch, unmaskable_ids, settings):
     rng = np.random.default_rng(settings.seed)
     parts = {name: [] for name in ("covariance", "disjoint", "independent")}
     distances = {}
+    slots = num_masked(settings.mask_rate, batch["token_ids"].shape[1])
     for row in range(len(batch["token_ids"])):
         text = {name: array[row : row + 1] for name, array in batch.items()}
         real = text["padding_mask"][0] > 0
@@ -153,10 +155,14 @@ def measure(gradient_of, batch, unmaskable_ids, settings):
             len(maskable) // settings.num_masks,
         )
 
-        def gradient(positions, text=text, size=size):
-            weights = np.ones((1, size), "float32")
-            positions = positions[None].astype("int32")
-            masks = {"masked_positions": positions, "masked_weights": weights}
+        def gradient(positions, text=text, spare=slots - size):
+            # Of one shape for all texts, so that the step is compiled once.
+            masks = {
+                "masked_positions": np.pad(positions, (0, spare)).astype("int32")[None],
+                "masked_weights": np.pad(
+                    np.ones((1, len(positions)), "float32"), ((0, 0), (0, spare))
+                ),
+            }
             return gradient_of({**text, **masks})
 
         draws = [

@@ -49,6 +49,7 @@ def test_gradients_are_those_of_the_backend(model):
         np.testing.assert_array_equal(a, b)
 
 
+@pytest.mark.tensorflow_only
 def test_equation_7_for_all_masks_of_a_small_text():
     rng = np.random.default_rng(0)
     # A gradient for each mask of 2 of 4 positions: some of each position, and more.
@@ -75,6 +76,7 @@ def test_equation_7_for_all_masks_of_a_small_text():
         variances(sets[:1])
 
 
+@pytest.mark.tensorflow_only
 def test_masks_have_the_distance_asked_for():
     rng = np.random.default_rng(0)
     for shared in range(5):
@@ -83,6 +85,7 @@ def test_masks_have_the_distance_asked_for():
         assert len({*a} & {*b}) == shared
 
 
+@pytest.mark.tensorflow_only
 def test_covariance_falls_with_distance(model):
     """Equal masks have all of the variance in common; it is the assumption's end."""
     settings = Settings("", "", "", texts=2, draws=8, num_masks=2, mask_rate=0.25)
@@ -94,6 +97,7 @@ def test_covariance_falls_with_distance(model):
     np.testing.assert_allclose(parts["independent"], 0.5, rtol=1e-6)
 
 
+@pytest.mark.tensorflow_only
 def test_the_command(model, prepared, tmp_path, monkeypatch, capsys):
     tokenizer = tokenizers.load(prepared.directory)
     sizes = {"vocabulary_size": tokenizer.vocabulary_size, "max_length": 32}
