@@ -1,7 +1,7 @@
 """Fully-explored masked LM on the built-in corpus, in minutes on a laptop.
 
     python recipes/fe_mlm_tiny.py
-    python recipes/fe_mlm_tiny.py --no_disjoint_masks --output runs/k_masks_tiny
+    python recipes/fe_mlm_tiny.py --disjoint_masks False --output runs/k_masks_tiny
 
 Each text has four masks that have no token in common, all in one update (Zheng et al.,
 2020, algorithm 1); the second command draws them independently, at the same cost. The
