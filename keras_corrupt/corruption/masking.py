@@ -54,37 +54,52 @@ def maskable_tokens(inputs, unmaskable_ids):
     return maskable
 
 
-def choose_positions(inputs, mask_rate, unmaskable_ids, seed):
+def choose_positions(inputs, mask_rate, unmaskable_ids, seed, num_masks=1):
     """Chooses positions uniformly and without replacement.
 
     A sequence of n tokens (padding aside) gets `ceil(mask_rate * n)` of them, or all
-    that may be masked where those are fewer.
+    that may be masked where those are fewer. Several masks of a sequence have no
+    position in common and are of one size; each alone is as uniform as a single one
+    (Zheng et al., 2020, section 3.3 and lemma 2).
 
     Args:
         inputs: The model's inputs; `token_ids` and `padding_mask` are read.
         mask_rate: Fraction of a sequence's tokens to choose, between 0 and 1.
         unmaskable_ids: Token ids never chosen: `[CLS]`, `[SEP]`, `[PAD]`.
         seed: A `keras.random.SeedGenerator`.
+        num_masks: Masks of each sequence.
 
     Returns:
-        A `Masking` with `num_masked(mask_rate, length)` slots.
+        A `Masking` with `num_masked(mask_rate, length)` slots (fewer if so many masks
+        do not fit), `[batch * num_masks, masked]`: a sequence's masks in turn.
     """
     token_ids = inputs["token_ids"]
-    slots = num_masked(mask_rate, ops.shape(token_ids)[1])
+    batch, length = ops.shape(token_ids)
+    slots = slots_of(mask_rate, length, num_masks)
     maskable = maskable_tokens(inputs, unmaskable_ids)
     # The k largest of independent uniform keys are a uniform draw of k positions
     # without replacement; positions that may not be chosen sort behind all others.
     keys = keras.random.uniform(ops.shape(token_ids), seed=seed, dtype="float32")
     keys = ops.where(maskable, keys, -1.0)
-    _, positions = ops.top_k(keys, slots, sorted=True)
+    _, positions = ops.top_k(keys, num_masks * slots, sorted=True)
     length = ops.sum(ops.cast(inputs["padding_mask"], "float32"), axis=1)
     # The small constant undoes float32's rounding up of, say, 0.15 * 100.
     wanted = ops.ceil(mask_rate * length - 1e-4)
     available = ops.sum(ops.cast(maskable, "float32"), axis=1)
-    count = ops.minimum(wanted, available)  # [batch]
+    count = ops.minimum(wanted, ops.floor(available / num_masks))  # [batch]
     slot = ops.arange(slots, dtype="float32")
+    # A slot's positions by mask: what falls behind the available ones has weight 0.
+    positions = ops.reshape(positions, (batch, slots, num_masks))
+    positions = ops.reshape(ops.transpose(positions, (0, 2, 1)), (-1, slots))
     weights = ops.cast(slot[None, :] < count[:, None], "float32")
-    return Masking(ops.cast(positions, "int32"), weights)
+    return Masking(ops.cast(positions, "int32"), ops.repeat(weights, num_masks, axis=0))
+
+
+def slots_of(mask_rate, length, num_masks):
+    """Returns the slots of each of `num_masks` masks that have nothing in common."""
+    slots = num_masked(mask_rate, length)
+    least = min if isinstance(slots, int) and isinstance(length, int) else ops.minimum
+    return slots if num_masks == 1 else least(slots, length // num_masks)
 
 
 def check_rates(keep_rate, random_rate=0.0):

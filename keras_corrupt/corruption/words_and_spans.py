@@ -3,18 +3,19 @@
 import keras
 from keras import ops
 
-from keras_corrupt.corruption.masking import Masking, maskable_tokens, num_masked
+from keras_corrupt.corruption.masking import Masking, maskable_tokens, slots_of
 
 #: Words or spans that may fail to fit before a sequence's draw ends.
 MISFITS = 3
 
 
-def choose_words(inputs, mask_rate, unmaskable_ids, seed, word_starts):
+def choose_words(inputs, mask_rate, unmaskable_ids, seed, word_starts, num_masks=1):
     """Chooses whole words in random order, as many as fit.
 
     Of a sequence with n tokens (padding aside) at most `ceil(mask_rate * n)` tokens
     are chosen. A word that no longer fits is passed over, at most `MISFITS` times
-    (BERT's released code passes over all).
+    (BERT's released code passes over all). Several masks of a sequence have no word in
+    common: each is drawn from the words that are left.
 
     Args:
         inputs: The model's inputs; `token_ids` and `padding_mask` are read.
@@ -22,17 +23,25 @@ def choose_words(inputs, mask_rate, unmaskable_ids, seed, word_starts):
         unmaskable_ids: Token ids never chosen; a word ends before one.
         seed: A `keras.random.SeedGenerator`.
         word_starts: Booleans `[vocabulary]`, true for tokens that begin a word.
+        num_masks: Masks of each sequence.
 
     Returns:
-        A `Masking` with `num_masked(mask_rate, length)` slots.
+        A `Masking`, as of `choose_positions`.
     """
     maskable = maskable_tokens(inputs, unmaskable_ids)
     starts = _word_starts(inputs, maskable, word_starts)
-    return _choose(inputs, mask_rate, maskable, starts, seed)
+    return _choose(inputs, mask_rate, maskable, starts, seed, num_masks)
 
 
 def choose_spans(
-    inputs, mask_rate, unmaskable_ids, seed, word_starts, mean_length, fixed=False
+    inputs,
+    mask_rate,
+    unmaskable_ids,
+    seed,
+    word_starts,
+    mean_length,
+    fixed=False,
+    num_masks=1,
 ):
     """Chooses spans of whole words in random order, as many as fit.
 
@@ -50,6 +59,7 @@ def choose_spans(
         fixed: Whether each span has `mean_length` words, rounded, except at the ends
             of a text. Otherwise a span ends after each word with the same
             probability.
+        num_masks: See `choose_words`; they have no span in common.
 
     Returns:
         See `choose_words`.
@@ -67,7 +77,7 @@ def choose_spans(
         draw = keras.random.uniform(shape, seed=seed, dtype="float32")
         cuts = draw < 1.0 / mean_length
     starts = ops.logical_or(first, ops.logical_and(words, cuts))
-    return _choose(inputs, mask_rate, maskable, starts, seed)
+    return _choose(inputs, mask_rate, maskable, starts, seed, num_masks)
 
 
 def _word_starts(inputs, maskable, word_starts):
@@ -82,12 +92,14 @@ def _shifted(booleans):
     return ops.pad(booleans[:, :-1], [[0, 0], [1, 0]])
 
 
-def _choose(inputs, mask_rate, maskable, starts, seed):
+def _choose(inputs, mask_rate, maskable, starts, seed, num_masks):
     """Draws units, each a maskable token marked in `starts` and those that follow."""
     batch, length = ops.shape(inputs["token_ids"])
     real = ops.sum(ops.cast(inputs["padding_mask"], "float32"), axis=1)
     # The small constant undoes float32's rounding up of, say, 0.15 * 100.
+    slots = slots_of(mask_rate, length, num_masks)
     room = ops.cast(ops.ceil(mask_rate * real - 1e-4), "int32")[:, None]
+    room = ops.minimum(room, slots)
 
     # The unit of each token, counted from 0. Tokens before the first start ([CLS]) are
     # not maskable, so it does not matter that they count as of unit 0.
@@ -100,7 +112,36 @@ def _choose(inputs, mask_rate, maskable, starts, seed):
         num_segments=batch * length,
     )
     sizes = ops.reshape(sizes, (batch, length))  # [batch, units]
-    keys = keras.random.uniform((batch, length), seed=seed, dtype="float32")
+    positions, weights = [], []
+    for _ in range(num_masks):
+        chosen = _units_that_fit(sizes, room, seed)
+        sizes = ops.where(chosen, 0, sizes)
+        tokens = ops.take_along_axis(chosen, unit, axis=1)
+        found, places = ops.top_k(
+            ops.cast(ops.logical_and(tokens, maskable), "float32"), slots, sorted=True
+        )
+        positions.append(ops.cast(places, "int32"))
+        weights.append(found)
+    if num_masks == 1:
+        return Masking(positions[0], weights[0])
+    # The later ones find less to choose from. By chance each of a sequence's masks may
+    # be the first, so that all are alike.
+    turn = keras.random.randint((batch, 1), 0, num_masks, seed=seed, dtype="int32")
+    order = ops.mod(ops.arange(num_masks, dtype="int32") + turn, num_masks)[..., None]
+    return Masking(
+        *(
+            ops.reshape(
+                ops.take_along_axis(ops.stack(arrays, axis=1), order, axis=1),
+                (-1, slots),
+            )
+            for arrays in (positions, weights)
+        )
+    )
+
+
+def _units_that_fit(sizes, room, seed):
+    """Goes through units in random order; returns which fit, booleans like `sizes`."""
+    keys = keras.random.uniform(ops.shape(sizes), seed=seed, dtype="float32")
     order = ops.argsort(ops.where(sizes > 0, keys, 2.0), axis=1)
     sizes = ops.take_along_axis(sizes, order, axis=1)
 
@@ -114,10 +155,5 @@ def _choose(inputs, mask_rate, maskable, starts, seed):
         # The first that does not fit is passed over.
         ahead = ops.cumsum(ops.cast(waiting, "int32"), axis=1)
         waiting = ops.logical_and(waiting, ahead > 1)
-    # Back from the order of the draw to the units' own, then to tokens.
-    chosen = ops.take_along_axis(chosen, ops.argsort(order, axis=1), axis=1)
-    chosen = ops.logical_and(ops.take_along_axis(chosen, unit, axis=1), maskable)
-    found, positions = ops.top_k(
-        ops.cast(chosen, "float32"), num_masked(mask_rate, length), sorted=True
-    )
-    return Masking(ops.cast(positions, "int32"), found)
+    # Back from the order of the draw to the units' own.
+    return ops.take_along_axis(chosen, ops.argsort(order, axis=1), axis=1)

@@ -4,26 +4,20 @@ from collections.abc import Mapping
 
 import keras
 import numpy as np
+from keras import ops
 
-from keras_corrupt.corruption import (
-    Masking,
-    choose_positions,
-    choose_spans,
-    choose_words,
-)
 from keras_corrupt.devices.replicas import SeedGenerator, replica_loss
 from keras_corrupt.encoders import TextModel, TransformerEncoder
 from keras_corrupt.kernels import FusedTraining
 from keras_corrupt.models import fine_tuning, preset_directory
+from keras_corrupt.models.changes import merge, with_global_policy
 from keras_corrupt.models.loss import added_losses, of_sequences, weighted_mean
+from keras_corrupt.models.masks import Masks
 from keras_corrupt.models.tokenizer_assets import TokenizerAssets
 from keras_corrupt.models.trained_presets import directory_of
 
-MASKINGS = ("token", "whole_word", "span")
-SPAN_LENGTHS = ("geometric", "fixed")
 
-
-class Pretrainer(TokenizerAssets, FusedTraining, TextModel):
+class Pretrainer(Masks, TokenizerAssets, FusedTraining, TextModel):
     """Turns outputs into weighted loss terms, metrics and presets.
 
     A subclass builds its networks in the constructor, corrupts text in `call` and
@@ -41,6 +35,11 @@ class Pretrainer(TokenizerAssets, FusedTraining, TextModel):
             (Joshi et al., 2020). The latter two need the tokenizer.
         span_length: Mean number of words in a span.
         span_lengths: `"geometric"` or `"fixed"`: how spans' lengths are distributed.
+        num_masks: Masks of each sequence in a training step, which go through the model
+            as that many sequences; the gradient is their mean.
+        disjoint_masks: Whether the masks of a sequence have nothing in common, so that
+            `num_masks * mask_rate` is 1 at most: fully-explored masks (Zheng et al.,
+            2020, algorithm 1). Otherwise each is drawn by itself.
         mask_id: Id of the mask token.
         unmaskable_ids: Ids never corrupted. The default ids are those of BERT's English
             vocabulary.
@@ -73,6 +72,8 @@ class Pretrainer(TokenizerAssets, FusedTraining, TextModel):
         masking="token",
         span_length=3.0,
         span_lengths="geometric",
+        num_masks=1,
+        disjoint_masks=True,
         mask_id=103,
         unmaskable_ids=(0, 101, 102),
         seed=0,
@@ -80,19 +81,9 @@ class Pretrainer(TokenizerAssets, FusedTraining, TextModel):
         **kwargs,
     ):
         super().__init__(**kwargs)
-        if isinstance(mask_rate, str) or not 0.0 < mask_rate < 1.0:
-            raise ValueError(
-                f"`mask_rate` must lie between 0 and 1, both excluded (the papers use "
-                f"0.15 and 0.25); got {mask_rate!r}."
-            )
-        for name, value, known in (
-            ("masking", masking, MASKINGS),
-            ("span_lengths", span_lengths, SPAN_LENGTHS),
-        ):
-            if value not in known:
-                raise ValueError(f"`{name}` must be one of {known}; got {value!r}.")
-        if isinstance(span_length, str) or not span_length >= 1:
-            raise ValueError(f"`span_length` must be 1 or more; got {span_length!r}.")
+        self._set_masks(
+            mask_rate, masking, span_length, span_lengths, num_masks, disjoint_masks
+        )
         if tokenizer is not None:
             if tokenizer.vocabulary_size > vocabulary_size:
                 raise ValueError(
@@ -112,10 +103,6 @@ class Pretrainer(TokenizerAssets, FusedTraining, TextModel):
             )
         self.vocabulary_size = vocabulary_size
         self.max_length = max_length
-        self.mask_rate = mask_rate
-        self.masking = masking
-        self.span_length = span_length
-        self.span_lengths = span_lengths
         self.mask_id = mask_id
         self.unmaskable_ids = tuple(unmaskable_ids)
         self.seed = seed
@@ -204,34 +191,6 @@ class Pretrainer(TokenizerAssets, FusedTraining, TextModel):
             network.build((None, None))  # their layers are built; this tells the shape
         super().summary(*args, **kwargs)
 
-    # === Corruption ===
-
-    def choose_positions(self, inputs):
-        """Returns the inputs' own masked positions (static masking), or draws new ones.
-
-        Returns:
-            A `Masking`.
-        """
-        if "masked_positions" in inputs:
-            return Masking(inputs["masked_positions"], inputs["masked_weights"])
-        draw = inputs, self.mask_rate, self.unmaskable_ids, self.seed_generator
-        if self.masking == "token":
-            return choose_positions(*draw)
-        word_starts = self._word_starts()
-        if self.masking == "whole_word":
-            return choose_words(*draw, word_starts)
-        fixed = self.span_lengths == "fixed"
-        return choose_spans(*draw, word_starts, self.span_length, fixed)
-
-    def _word_starts(self):
-        if self.tokenizer is None:
-            raise ValueError(
-                f"`masking={self.masking!r}` needs the model's tokenizer, which knows "
-                "where words begin: pass `tokenizer`, or load a saved preset."
-            )
-        known = self.tokenizer.word_starts
-        return np.pad(known, (0, self.vocabulary_size - len(known)))
-
     # === Training ===
 
     def make_train_function(self, force=False):
@@ -268,6 +227,8 @@ class Pretrainer(TokenizerAssets, FusedTraining, TextModel):
             )
         if sample_weight is None and isinstance(x, Mapping):
             sample_weight = x.get("sample_weight")
+        if sample_weight is not None and training:
+            sample_weight = ops.repeat(sample_weight, self.num_masks, axis=0)
         total = 0.0
         terms = self.loss_terms(y_pred)
         for name, weight in self.loss_weights.items():
@@ -329,10 +290,7 @@ class Pretrainer(TokenizerAssets, FusedTraining, TextModel):
 
     def get_config(self):
         return {
-            "mask_rate": self.mask_rate,
-            "masking": self.masking,
-            "span_length": self.span_length,
-            "span_lengths": self.span_lengths,
+            **self.mask_options,
             "mask_id": self.mask_id,
             "unmaskable_ids": list(self.unmaskable_ids),
             "seed": self.seed,
@@ -361,22 +319,6 @@ class Pretrainer(TokenizerAssets, FusedTraining, TextModel):
             task: See `fine_tuning`.
         """
         return fine_tuning.search_space(size, task)
-
-
-def with_global_policy(config):
-    """Returns a saved config, with the precision that the user set for all models."""
-    policy = keras.config.dtype_policy().name
-    return config if policy == "float32" else {**config, "dtype": policy}
-
-
-def merge(config, overrides):
-    """Returns `config` with `overrides` laid over it, dict by dict."""
-    merged = dict(config)
-    for key, value in overrides.items():
-        if isinstance(value, dict) and isinstance(merged.get(key), dict):
-            value = merge(merged[key], value)
-        merged[key] = value
-    return merged
 
 
 def check_weight(name, weight):

@@ -41,7 +41,7 @@ def training_bytes(model, batch_size, length):
     )
     return (
         model.count_params() * STATE_BYTES,
-        model.activation_bytes(batch_size, length),
+        model.activation_bytes(batch_size * model.num_masks, length),
         PROGRAM_BYTES + layers * LAYER_PROGRAM_BYTES,
     )
 

@@ -11,7 +11,9 @@ from keras_corrupt.training.memory import process_bytes, training_bytes
 def banner(config, model, info, output, distribution):
     """Returns the lines that open a run."""
     per_step = training_flops(
-        model.forward_flops(config.sequence_length), config.batch_size, 1
+        model.forward_flops(config.sequence_length),
+        config.batch_size * model.num_masks,
+        1,
     )
     parameters = {name: net.count_params() for name, net in model.networks.items()}
     shared = sum(parameters.values()) - model.count_params()

@@ -109,7 +109,7 @@ class Electra(ReplacedTokenDetection):
         self.built = True
 
     def call(self, inputs, training=False):
-        inputs = self.text_inputs(inputs)
+        inputs = self.text_inputs(inputs, training)
         outputs = self.corrupt(inputs, training)
         rtd_logits = self.discriminator(
             {**inputs, "token_ids": outputs["corrupted_ids"]}, training=training

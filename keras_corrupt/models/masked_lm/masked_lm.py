@@ -118,7 +118,7 @@ class MaskedLM(Pretrainer):
         return self.network.encoder
 
     def call(self, inputs, training=False):
-        inputs = self.text_inputs(inputs)
+        inputs = self.text_inputs(inputs, training)
         masking = self.choose_positions(inputs)
         masked_ids = mask_tokens(
             inputs["token_ids"],

@@ -140,7 +140,7 @@ class Teams(ReplacedTokenDetection):
         return self.discriminator.rtd_encoder
 
     def call(self, inputs, training=False):
-        inputs = self.text_inputs(inputs)
+        inputs = self.text_inputs(inputs, training)
         outputs = self.corrupt(inputs, training)
         logits, target_ids = outputs["mlm_logits"], outputs["target_ids"]
         if self.candidates == "sampled":
