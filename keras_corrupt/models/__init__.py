@@ -6,8 +6,9 @@ from keras_corrupt.models.masked_lm.masked_lm import MaskedLM
 from keras_corrupt.models.pretrainer import Pretrainer
 from keras_corrupt.models.teams.teams import Teams
 from keras_corrupt.models.trained_presets import directory_of
+from keras_corrupt.models.two_tower.two_tower import TwoTower
 
-__all__ = ["Electra", "MaskedLM", "Pretrainer", "Teams", "load_preset"]
+__all__ = ["Electra", "MaskedLM", "Pretrainer", "Teams", "TwoTower", "load_preset"]
 
 
 def load_preset(directory):
