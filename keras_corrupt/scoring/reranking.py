@@ -139,9 +139,10 @@ def word_errors(text, reference):
     3
     """
     ours, theirs = text.split(), reference.split()
-    while ours and theirs and ours[-1] == theirs[-1]:
-        ours.pop()
-        theirs.pop()
+    # Hypotheses differ from a reference in a word or two: the rest needs no search.
+    for _ in ("beginning", "end"):
+        same = len(os.path.commonprefix([ours, theirs]))
+        ours, theirs = ours[same:][::-1], theirs[same:][::-1]
     costs = list(range(len(theirs) + 1))
     for i, word in enumerate(ours, 1):
         diagonal, costs[0] = costs[0], i
