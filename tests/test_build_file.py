@@ -34,7 +34,7 @@ ROOMS = (
 
 #: Folders of models/ that others build on. A system imports from no other system, and
 #: what systems share imports from none, but all may import from these.
-BASES = ("masked_lm", "replaced_token_detection")
+BASES = ("masked_lm", "replaced_token_detection", "two_tower")
 
 REMEDY = "run: python tests/test_build_file.py"
 

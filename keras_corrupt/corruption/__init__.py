@@ -9,7 +9,7 @@ from keras_corrupt.corruption.masking import (
     maskable_tokens,
     num_masked,
 )
-from keras_corrupt.corruption.replacement import replace_tokens
+from keras_corrupt.corruption.replacement import add_up, replace_tokens
 from keras_corrupt.corruption.sampling import (
     hardest_negatives,
     sample_negatives,
@@ -19,6 +19,7 @@ from keras_corrupt.corruption.words_and_spans import choose_spans, choose_words
 
 __all__ = [
     "Masking",
+    "add_up",
     "check_rates",
     "choose_positions",
     "choose_spans",

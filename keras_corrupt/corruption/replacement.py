@@ -22,17 +22,37 @@ def replace_tokens(token_ids, masking, new_ids):
     >>> np.array(ids).tolist()
     [[5, 6, 9]]
     """
-    shape = ops.shape(token_ids)
+    length = ops.shape(token_ids)[1]
     token_ids = ops.cast(token_ids, "int32")
     old_ids = ops.take_along_axis(token_ids, masking.positions, axis=1)
     # Differences are added, not values written: the order of repeated indices is
     # then of no account, on any backend.
     change = (ops.cast(new_ids, "int32") - old_ids) * ops.cast(masking.weights, "int32")
-    rows = ops.arange(shape[0], dtype="int32")[:, None]
-    flat = rows * shape[1] + ops.cast(masking.positions, "int32")
-    changes = ops.segment_sum(
-        ops.reshape(change, (-1,)),
+    return token_ids + add_up(change, masking.positions, length)
+
+
+def add_up(values, positions, length):
+    """Adds values up at their positions; the other positions have 0.
+
+    Args:
+        values: `[batch, masked]`.
+        positions: int32 `[batch, masked]`.
+        length: Tokens of a sequence.
+
+    Returns:
+        `[batch, length]`, of the values' type.
+
+    >>> import numpy as np
+    >>> values, positions = np.array([[0.5, 2.0, 1.0]]), np.array([[2, 0, 2]])
+    >>> np.array(add_up(values, positions, 4)).tolist()
+    [[2.0, 0.0, 1.5, 0.0]]
+    """
+    batch = ops.shape(values)[0]
+    rows = ops.arange(batch, dtype="int32")[:, None]
+    flat = rows * length + ops.cast(positions, "int32")
+    sums = ops.segment_sum(
+        ops.reshape(values, (-1,)),
         ops.reshape(flat, (-1,)),
-        num_segments=shape[0] * shape[1],
+        num_segments=batch * length,
     )
-    return token_ids + ops.reshape(changes, shape)
+    return ops.reshape(sums, (batch, length))

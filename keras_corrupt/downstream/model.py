@@ -140,6 +140,11 @@ class DownstreamModel(TokenizerAssets, FusedTraining, TextModel):
         """The encoder's."""
         return self.encoder.padding_id
 
+    @property
+    def vocabulary_size(self):
+        """The encoder's."""
+        return self.encoder.vocabulary_size
+
     def summary(self, *args, **kwargs):
         """Prints the networks: see `keras.Model.summary`."""
         self.encoder.build((None, None))

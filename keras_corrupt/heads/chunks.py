@@ -143,12 +143,15 @@ def _map(function, arrays, size, dtype, last=()):
     batch, length = ops.shape(arrays[0])[:2]
     chunks = tuple(_split(x, size) for x in arrays)
 
-    def step(_, chunk):
-        result = function(*chunk)
+    def step(_, i):
+        result = function(*(chunk[i] for chunk in chunks))
         return result, result
 
     start = ops.zeros((batch, size, *last), dtype)
-    return _join(ops.scan(step, start, chunks)[1], length)
+    # Not over the chunks themselves: on TensorFlow Keras's `scan` fails for several
+    # arrays of a length that is not known before the graph runs.
+    numbers = ops.arange(ops.shape(chunks[0])[0], dtype="int32")
+    return _join(ops.scan(step, start, numbers)[1], length)
 
 
 def _split(x, size):

@@ -8,6 +8,9 @@ from keras_corrupt.encoders.embeddings import initializer
 from keras_corrupt.heads import chunks, cost
 from keras_corrupt.kernels import active
 
+#: Positions of each sequence whose logits are held at once where all are gone through.
+CHUNK_SIZE = 16
+
 
 class VocabularyHead(keras.layers.Layer):
     """A softmax over the vocabulary, whose matrix is a table of token embeddings.
@@ -49,7 +52,12 @@ class VocabularyHead(keras.layers.Layer):
     """
 
     def __init__(
-        self, encoder, transform=True, hidden_size=None, chunk_size=16, **kwargs
+        self,
+        encoder,
+        transform=True,
+        hidden_size=None,
+        chunk_size=CHUNK_SIZE,
+        **kwargs,
     ):
         super().__init__(**kwargs)
         hidden_size = hidden_size or encoder.hidden_size

@@ -2,12 +2,24 @@
 
 from keras_corrupt.models import preset_directory
 from keras_corrupt.models.electra.electra import Electra
+from keras_corrupt.models.electra_tt.electra_tt import ElectraTT
+from keras_corrupt.models.electric.electric import Electric
 from keras_corrupt.models.masked_lm.masked_lm import MaskedLM
 from keras_corrupt.models.pretrainer import Pretrainer
 from keras_corrupt.models.teams.teams import Teams
 from keras_corrupt.models.trained_presets import directory_of
+from keras_corrupt.models.two_tower.two_tower import TwoTower
 
-__all__ = ["Electra", "MaskedLM", "Pretrainer", "Teams", "load_preset"]
+__all__ = [
+    "Electra",
+    "ElectraTT",
+    "Electric",
+    "MaskedLM",
+    "Pretrainer",
+    "Teams",
+    "TwoTower",
+    "load_preset",
+]
 
 
 def load_preset(directory):

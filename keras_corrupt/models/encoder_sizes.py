@@ -2,6 +2,11 @@
 
 Those of its discriminators, which are BERT's; TEAMS has them, too. A size is the
 keyword arguments of `TransformerEncoder`.
+
+The generators are what the thesis gives ELECTRA and Electric: their hidden size,
+feed-forward size and number of heads are the discriminator's times 1/4 for tiny and
+small, 1/3 for base and 1/4 for large; their depth is the discriminator's, and so is
+their embedding size, because the two share their token and position embeddings.
 """
 
 ENCODERS = {
@@ -45,4 +50,44 @@ ENCODERS = {
         "embedding_size": 1024,
         "max_length": 512,
     },
+}
+
+GENERATORS = {
+    "tiny": {
+        "num_layers": 2,
+        "hidden_size": 32,
+        "intermediate_size": 128,
+        "num_heads": 1,
+    },
+    "small": {
+        "num_layers": 12,
+        "hidden_size": 64,
+        "intermediate_size": 256,
+        "num_heads": 1,
+    },
+    "base": {
+        "num_layers": 12,
+        "hidden_size": 256,
+        "intermediate_size": 1024,
+        "num_heads": 4,
+    },
+    "large": {
+        "num_layers": 24,
+        "hidden_size": 256,
+        "intermediate_size": 1024,
+        "num_heads": 4,
+    },
+}
+
+#: Fraction of the tokens that a generator replaces.
+MASK_RATES = {"tiny": 0.15, "small": 0.15, "base": 0.15, "large": 0.25}
+
+#: Size -> what a system of a discriminator and a generator is made of.
+DETECTORS = {
+    size: {
+        "discriminator": ENCODERS[size],
+        "generator": GENERATORS[size],
+        "mask_rate": MASK_RATES[size],
+    }
+    for size in ENCODERS
 }

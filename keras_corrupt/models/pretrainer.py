@@ -131,6 +131,20 @@ class Pretrainer(Masks, TokenizerAssets, FusedTraining, TextModel):
     def update_metrics(self, outputs):
         """Updates the model's own metrics from the outputs of `call`."""
 
+    def token_log_probabilities(self, inputs):
+        """Returns log p(x_t | all other tokens) of the tokens of a text as it is.
+
+        `keras_corrupt.scoring` adds them up. Most systems learn no such thing.
+
+        Args:
+            inputs: A dict of the three arrays of every text model.
+
+        Returns:
+            float32 `[batch, length]`; what it has at special tokens and padding means
+            nothing.
+        """
+        raise NotImplementedError
+
     def forward_flops(self, length):
         """Returns the FLOPs of one training sequence, forward (`encoders/cost.py`)."""
         raise NotImplementedError

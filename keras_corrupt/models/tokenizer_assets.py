@@ -10,7 +10,7 @@ from keras_corrupt.tokenizers.tokenizer import DOCUMENT_FILE
 
 
 class TokenizerAssets:
-    """Makes Keras keep the attribute `tokenizer` of a model with an `encoder`."""
+    """Makes Keras keep a model's `tokenizer`; the model has a `vocabulary_size`."""
 
     def save_assets(self, directory):
         tokenizer = getattr(self, "tokenizer", None)
@@ -20,10 +20,10 @@ class TokenizerAssets:
     def load_assets(self, directory):
         if directory and os.path.exists(os.path.join(directory, DOCUMENT_FILE)):
             tokenizer = tokenizers.load(directory)
-            if tokenizer.vocabulary_size > self.encoder.vocabulary_size:
+            if tokenizer.vocabulary_size > self.vocabulary_size:
                 raise ValueError(
                     f"The file's tokenizer has {tokenizer.vocabulary_size} tokens, "
-                    f"more than the model's {self.encoder.vocabulary_size}: it is not "
+                    f"more than the model's {self.vocabulary_size}: it is not "
                     "the model's own."
                 )
             self.tokenizer = tokenizer

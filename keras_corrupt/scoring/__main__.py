@@ -3,6 +3,7 @@
 import os
 import sys
 
+import numpy as np
 import tyro
 
 from keras_corrupt import scoring
@@ -23,7 +24,7 @@ def highlight(
         preset: A trained model that detects replaced tokens, directory or name.
         color: Colour the words, rather than write <word 0.93>; so in a terminal.
     """
-    model = _load(preset)
+    model = _detector(preset)
     lines = list(texts) or sys.stdin.read().splitlines()
     for text, words in zip(lines, scoring.word_scores(model, lines), strict=True):
         print(scoring.highlight(text, words, color))
@@ -45,13 +46,108 @@ def score(
         texts: Each in quotes; by default the lines of the standard input.
         preset: A trained model that detects replaced tokens, directory or name.
     """
-    model = _load(preset)
+    model = _detector(preset)
     print("text", "word", "probability", sep="\t")
     lines = list(texts) or sys.stdin.read().splitlines()
     for number, words in enumerate(scoring.word_scores(model, lines), 1):
         for word in words:
             text = " ".join(word.text.split())
             print(number, text, f"{word.probability:.4f}", sep="\t")
+
+
+def pll(
+    texts: tyro.conf.Positional[tuple[str, ...]] = (),
+    *,
+    preset: str,
+    batch_size: int = 32,
+) -> None:
+    """Prints the pseudo-log-likelihood of each text, in nats, and a tab, and the text.
+
+    Args:
+        texts: Each in quotes; by default the lines of the standard input.
+        preset: A trained model that gives tokens probabilities, directory or name.
+        batch_size: Texts that are read at once.
+    """
+    model = _cloze_model(preset)
+    lines = list(texts) or sys.stdin.read().splitlines()
+    likelihoods = scoring.pseudo_log_likelihoods(model, lines, batch_size)
+    for text, likelihood in zip(lines, likelihoods, strict=True):
+        print(f"{likelihood:.4f}", text, sep="\t")
+
+
+def rerank(
+    lists: tyro.conf.Positional[str],
+    *,
+    preset: str,
+    batch_size: int = 32,
+) -> None:
+    """Re-ranks a recogniser's hypotheses, and prints word error rates.
+
+    lambda, from 0.05 to 1, is chosen on the first half of the utterances.
+
+    Args:
+        lists: The n-best lists, a JSON file, plain or compressed (.gz, .xz):
+            {utterance: {ref, hyp_1: {text, score}, ...}}.
+        preset: A trained model that gives tokens probabilities, directory or name.
+        batch_size: Texts that are read at once.
+    """
+    found = scoring.read_n_best(lists)
+    model = _cloze_model(preset)
+    texts = [text for n_best in found for text in n_best.texts]
+    likelihoods = scoring.pseudo_log_likelihoods(model, texts, batch_size)
+    ends = np.cumsum([len(n_best.texts) for n_best in found])
+    result = scoring.rerank(found, np.split(likelihoods, ends[:-1]))
+    print("word error rate (%)", "first half", "second half", sep="\t")
+    for name, rates in (
+        ("recogniser's best", result.best),
+        (f"re-ranked, lambda {result.weight:.2f}", result.reranked),
+        ("oracle", result.oracle),
+    ):
+        print(name, *(f"{100 * rate:.2f}" for rate in rates), sep="\t")
+
+
+def pairs(
+    files: tyro.conf.Positional[tuple[str, ...]],
+    *,
+    preset: str,
+    batch_size: int = 32,
+) -> None:
+    """Prints how often a model finds the acceptable one of two sentences likelier.
+
+    Args:
+        files: .jsonl files of BLiMP's layout, or folders of such.
+        preset: A trained model that gives tokens probabilities, directory or name.
+        batch_size: Texts that are read at once.
+    """
+    found = scoring.read_pairs(files)
+    model = _cloze_model(preset)
+    texts = [pair.good for pair in found] + [pair.bad for pair in found]
+    likelihoods = scoring.pseudo_log_likelihoods(model, texts, batch_size)
+    print("pairs", "accuracy (%)", sep="\t")
+    for table in scoring.accuracies(found, likelihoods):
+        for name, accuracy in table.items():
+            print(name, f"{100 * accuracy:.1f}", sep="\t")
+
+
+def _detector(preset):
+    model = _load(preset)
+    if not hasattr(model, "score"):
+        raise ValueError(
+            f"--preset {preset}: {type(model).__name__} does not tell replaced words "
+            "from others. Give a model that does, such as Electra."
+        )
+    return model
+
+
+def _cloze_model(preset):
+    from keras_corrupt.scoring.pseudo_log_likelihood import check
+
+    model = _load(preset)
+    try:
+        check(model)
+    except ValueError as error:
+        raise ValueError(f"--preset {preset}: {error}") from error
+    return model
 
 
 def _load(preset):
@@ -63,13 +159,7 @@ def _load(preset):
             f"--preset {preset}: neither a directory nor one of the trained presets "
             f"({', '.join(trained_presets()) or 'there are none'})."
         )
-    model = load_preset(preset)
-    if not hasattr(model, "score"):
-        raise ValueError(
-            f"--preset {preset}: {type(model).__name__} does not tell replaced words "
-            "from others. Give a model that does, such as Electra."
-        )
-    return model
+    return load_preset(preset)
 
 
 def main() -> None:
@@ -77,7 +167,13 @@ def main() -> None:
     hide_start_up_lines()
     try:
         tyro.extras.subcommand_cli_from_dict(
-            {"highlight": highlight, "score": score},
+            {
+                "highlight": highlight,
+                "score": score,
+                "pll": pll,
+                "rerank": rerank,
+                "pairs": pairs,
+            },
             prog="python -m keras_corrupt.scoring",
             use_underscores=True,
         )

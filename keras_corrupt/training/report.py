@@ -80,8 +80,9 @@ def draw_curves(rows, path, baselines):
     losses = [n for n in rows[0] if n.endswith("_loss") and not n.startswith("val_")]
     fractions = ("accuracy", "auc", "precision", "recall", "fraction")
     rates = [n for n in rows[0] if n.startswith("val_") and n.endswith(fractions)]
-    figure = Figure(figsize=(4.5 * (len(losses) + 1), 4), layout="constrained")
-    axes = figure.subplots(1, len(losses) + 1)
+    panels = len(losses) + bool(rates)
+    figure = Figure(figsize=(4.5 * panels, 4), layout="constrained")
+    axes = figure.subplots(1, panels, squeeze=False)[0]
     steps = [row["step"] for row in rows]
     for axis, name in zip(axes, losses, strict=False):
         axis.plot(steps, [row[name] for row in rows], label="training")
@@ -94,8 +95,9 @@ def draw_curves(rows, path, baselines):
     for name in rates:
         label = name.removeprefix("val_").replace("_", " ")
         axes[-1].plot(steps, [row[name] for row in rows], label=label)
-    axes[-1].set(title="validation", xlabel="step", ylim=(0, 1))
-    axes[-1].legend(loc="center right")
+    if rates:
+        axes[-1].set(title="validation", xlabel="step", ylim=(0, 1))
+        axes[-1].legend(loc="center right")
     for axis in axes:
         axis.grid(alpha=0.3)
     figure.savefig(path, dpi=110)

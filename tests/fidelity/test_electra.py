@@ -186,7 +186,7 @@ def test_loss_is_mlm_plus_50_rtd_over_the_tokens_of_the_batch(sizes):
         "masked_weights": np.array([[1, 1], [1, 0]], "float32"),
         "rtd_logits": rtd_logits,  # probabilities of "replaced": 3/4 and 1/2
         "replaced": np.array([[0, 1, 0], [0, 0, 0]], "float32"),
-        "padding_mask": np.array([[1, 1, 1], [1, 0, 0]]),
+        "rtd_weights": np.array([[1, 1, 1], [1, 0, 0]]),
     }
     outputs = {name: ops.convert_to_tensor(x) for name, x in outputs.items()}
     loss = float(Electra(**sizes).compute_loss(y_pred=outputs))

@@ -14,12 +14,19 @@ import numpy as np
 import keras_corrupt
 
 
+def deterministic_part(model):
+    """Returns an encoder: a model's, or the first of the towers that it has instead."""
+    if "two_tower" in getattr(model, "networks", ()):
+        return model.network.left_to_right
+    return getattr(model, "encoder", model)
+
+
 def main(directory):
     unloaded = "keras_corrupt.models" not in sys.modules
     for path in sorted(Path(directory).glob("*.keras")):
         model = keras.models.load_model(path)
         inputs = dict(np.load(path.with_suffix(".npz")))
-        outputs = getattr(model, "encoder", model)(inputs)
+        outputs = deterministic_part(model)(inputs)
         tokenizer = getattr(model, "tokenizer", None)
         np.savez(
             path.with_suffix(".out.npz"),

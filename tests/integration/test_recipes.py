@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from keras_corrupt import models
-from keras_corrupt.models import Electra, MaskedLM, Teams
+from keras_corrupt.models import Electra, Electric, MaskedLM, Teams
 from keras_corrupt.models.options import options_of
 from keras_corrupt.training import PretrainConfig
 from keras_corrupt.training.callbacks import read_metrics
@@ -40,6 +40,7 @@ def run(monkeypatch):
     generator = {"hidden_size": 8, "intermediate_size": 16, "num_heads": 1}
     electra = {"discriminator": small, "generator": generator, "mask_rate": 0.15}
     monkeypatch.setitem(Electra.presets, "tiny", electra)
+    monkeypatch.setitem(Electric.presets, "tiny", electra)
     monkeypatch.setitem(MaskedLM.presets, "tiny", {"encoder": small})
     teams = {"discriminator": small | {"num_layers": 2}, "generator_layers": 2}
     monkeypatch.setitem(Teams.presets, "tiny", teams)

@@ -18,7 +18,14 @@ from keras_corrupt.corruption import (
     sample_tokens,
 )
 from keras_corrupt.devices.replicas import Dropout
-from keras_corrupt.models import Electra, MaskedLM, Teams
+from keras_corrupt.models import (
+    Electra,
+    ElectraTT,
+    Electric,
+    MaskedLM,
+    Teams,
+    TwoTower,
+)
 from keras_corrupt.training import AdamW, WarmupLinearDecay
 from tests.conftest import SIZES, make_inputs
 
@@ -27,7 +34,10 @@ MODELS = {
     "masked_lm": (MaskedLM, {}),
     "electra": (Electra, {}),
     "electra_as_released": (Electra, {"keep_rate": 0.15, "tied_embeddings": "all"}),
+    "electra_tt": (ElectraTT, {}),
+    "electric": (Electric, {}),
     "teams": (Teams, {}),
+    "two_tower": (TwoTower, {}),
 }
 
 
@@ -35,7 +45,8 @@ def make_model(name):
     cls, options = MODELS[name]
     encoder = SIZES["discriminator"] | {"num_layers": 1}
     assert not {"dropout", "attention_dropout"} & encoder.keys()  # 0.1 by default
-    rest = {MaskedLM: (), Electra: (SIZES["generator"],), Teams: (1,)}[cls]
+    rest = {MaskedLM: (), TwoTower: (), Teams: (1,)}
+    rest = rest.get(cls, (SIZES["generator"],))
     return cls(encoder, *rest, **IDS, **options)
 
 

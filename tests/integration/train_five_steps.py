@@ -12,8 +12,15 @@ from pathlib import Path
 import numpy as np
 from keras import ops
 
-from keras_corrupt.models import Electra, MaskedLM, Teams
+from keras_corrupt.models import (
+    Electra,
+    Electric,
+    MaskedLM,
+    Teams,
+    TwoTower,
+)
 from keras_corrupt.models.replaced_token_detection import generator_discriminator
+from keras_corrupt.models.two_tower import detection
 from keras_corrupt.training import AdamW, WarmupLinearDecay
 from tests.conftest import SIZES, make_inputs
 
@@ -32,6 +39,10 @@ def make_model(run, **encoder):
     if run == "teams":
         discriminator |= {"num_layers": 2}
         return Teams(discriminator, 2, candidates="hardest", **ids)
+    if run == "two_tower":
+        return TwoTower(discriminator, **ids)
+    if run == "electric":
+        return Electric(discriminator, SIZES["generator"], **ids)
     dtype = "mixed_bfloat16" if run == "electra_bfloat16" else "float32"
     return Electra(discriminator, SIZES["generator"], dtype=dtype, **ids)
 
@@ -81,6 +92,7 @@ def weights_of(model):
 
 if __name__ == "__main__":
     generator_discriminator.sample_tokens = most_likely
+    detection.sample_tokens = most_likely
     directory = Path(sys.argv[1])
     directory.mkdir()
     for run in sys.argv[3:]:

@@ -75,12 +75,14 @@ def test_predictions(tokenizer):
     ]
 
 
-@pytest.mark.parametrize("name", ["Electra", "MaskedLM", "Teams"])
+@pytest.mark.parametrize(
+    "name", ["Electra", "ElectraTT", "Electric", "MaskedLM", "Teams", "TwoTower"]
+)
 def test_on_a_model(name, sizes, tokenizer):
     """Taking the marks away gives the text back."""
     size = sizes["discriminator"] | {"vocabulary_size": tokenizer.vocabulary_size}
     networks = {"encoder": size}
-    if name == "Electra":
+    if name in ("Electra", "ElectraTT", "Electric"):
         networks = {"discriminator": size, "generator": sizes["generator"]}
     if name == "Teams":
         networks = {"discriminator": size, "generator_layers": 2}

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from keras_corrupt.models import Electra, MaskedLM, Teams
+from keras_corrupt.models import Electra, ElectraTT, Electric, MaskedLM, Teams
 from tests.conftest import SIZES
 
 TEXTS = ["the dogs ran slowly on the mats .", "a quick cat sat under the rugs"] * 8
@@ -16,10 +16,10 @@ def make(system, tokenizer, **options):
         return Teams(sizes, 2, tokenizer=tokenizer, **options)
     if system is MaskedLM:
         return MaskedLM(sizes, tokenizer=tokenizer, **options)
-    return Electra(sizes, SIZES["generator"], tokenizer=tokenizer, **options)
+    return system(sizes, SIZES["generator"], tokenizer=tokenizer, **options)
 
 
-@pytest.mark.parametrize("system", [Electra, MaskedLM, Teams])
+@pytest.mark.parametrize("system", [Electra, ElectraTT, Electric, MaskedLM, Teams])
 @pytest.mark.parametrize("masking", ["whole_word", "span"])
 def test_pieces_of_a_word_are_masked_together(system, masking, tokenizer):
     model = make(system, tokenizer, masking=masking, mask_rate=0.5)

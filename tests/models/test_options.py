@@ -1,6 +1,15 @@
 import pytest
 
-from keras_corrupt.models import Electra, MaskedLM, Pretrainer, Teams
+from keras_corrupt.encoders import TransformerEncoder
+from keras_corrupt.models import (
+    Electra,
+    ElectraTT,
+    Electric,
+    MaskedLM,
+    Pretrainer,
+    Teams,
+    TwoTower,
+)
 from keras_corrupt.models.options import check_options, options_of
 from keras_corrupt.models.registry import (
     find_class,
@@ -14,13 +23,15 @@ DECIDED = {"vocabulary_size", "max_length", "mask_id", "unmaskable_ids", "seed"}
 DECIDED |= {"tokenizer", "name", "dtype"}
 
 
-@pytest.mark.parametrize("system", [Electra, MaskedLM, Teams])
+@pytest.mark.parametrize(
+    "system", [Electra, ElectraTT, Electric, MaskedLM, Teams, TwoTower]
+)
 def test_every_argument_of_a_system_and_of_its_encoders_is_an_option(system):
     options = options_of(system)
     model = system.from_preset("tiny")
     assert set(options) == set(model.get_config()) - DECIDED
     for network in system.network_arguments:
-        config = model.encoder.architecture
+        config = TransformerEncoder(**SIZES["discriminator"]).architecture
         assert set(options[network]) == set(config) - {"vocabulary_size", "padding_id"}
 
 

@@ -1,12 +1,14 @@
 """`python -m keras_corrupt.scoring`, with a trained preset of a made-up model."""
 
 import io
+import json
 import re
 
 import numpy as np
 import pytest
 
-from keras_corrupt.models import Electra, MaskedLM
+from keras_corrupt.models import Electra, Electric, MaskedLM
+from keras_corrupt.scoring import pseudo_log_likelihoods
 from keras_corrupt.scoring.__main__ import main
 
 TEXTS = ["The cat  sat on the mat .", "Dogs ran slowly"]
@@ -66,3 +68,50 @@ def test_errors_are_one_line(run, preset, tmp_path, sizes, tokenizer):
     MaskedLM(encoder, tokenizer=tokenizer).save_to_preset(tmp_path / "masked")
     with pytest.raises(SystemExit, match="MaskedLM does not tell replaced words"):
         run("score", "a", "--preset", str(tmp_path / "masked"))
+
+
+@pytest.fixture
+def electric(tmp_path, sizes, tokenizer):
+    sizes["discriminator"] |= {"vocabulary_size": 60, "initializer_range": 0.5}
+    model = Electric(**sizes, tokenizer=tokenizer)
+    model.save_to_preset(tmp_path / "electric")
+    return model, str(tmp_path / "electric")
+
+
+def test_likelihoods(run, electric, preset):
+    model, directory = electric
+    rows = [
+        row.split("\t")
+        for row in run("pll", *TEXTS, "--preset", directory).splitlines()
+    ]
+    assert [text for _, text in rows] == TEXTS
+    found = [float(likelihood) for likelihood, _ in rows]
+    np.testing.assert_allclose(found, pseudo_log_likelihoods(model, TEXTS), atol=1e-3)
+    with pytest.raises(SystemExit, match="made_up: Electra gives tokens no probab"):
+        run("pll", "a", "--preset", preset)
+
+
+def test_the_likelier_text_is_chosen(run, electric, tmp_path):
+    """With a recogniser of no opinion, and as the acceptable one of two sentences."""
+    model, directory = electric
+    texts = ["the cat sat", "a dog ran slowly"]
+    good, bad = np.array(texts)[np.argsort(-pseudo_log_likelihoods(model, texts))]
+    hypotheses = {
+        "hyp_1": {"text": bad, "score": 0.0},
+        "hyp_2": {"text": good, "score": 0.0},
+    }
+    lists = {str(i): {"ref": good, **hypotheses} for i in range(4)}
+    (tmp_path / "lists.json").write_text(json.dumps(lists))
+    table = run("rerank", str(tmp_path / "lists.json"), "--preset", directory)
+    _, best, reranked, oracle = [row.split("\t") for row in table.splitlines()]
+    assert float(best[1]) > 50 and best[1] == best[2]
+    assert reranked == ["re-ranked, lambda 0.05", "0.00", "0.00"]
+    assert oracle[1:] == ["0.00", "0.00"]
+
+    pair = {"sentence_good": good, "sentence_bad": bad, "UID": "p", "field": "f"}
+    other = {"sentence_good": bad, "sentence_bad": good, "UID": "o", "field": "f"}
+    lines = "\n".join(map(json.dumps, (pair, other)))
+    (tmp_path / "pairs.jsonl").write_text(lines)
+    table = run("pairs", str(tmp_path / "pairs.jsonl"), "--preset", directory)
+    rows = [row.split("\t") for row in table.splitlines()]
+    assert rows[1:] == [["o", "0.0"], ["p", "100.0"], ["f", "50.0"], ["all", "50.0"]]

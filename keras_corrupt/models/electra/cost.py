@@ -4,7 +4,6 @@ from keras_corrupt.encoders.cost import (
     embedding_parameters,
     encoder_flops,
     encoder_parameters,
-    encoder_sizes,
 )
 from keras_corrupt.heads.cost import (
     replaced_token_head_flops,
@@ -13,33 +12,9 @@ from keras_corrupt.heads.cost import (
 )
 from keras_corrupt.models.masked_lm import cost as masked_lm
 from keras_corrupt.models.replaced_token_detection.cost import (
+    complete_generator,
     discriminator_activation_bytes,
 )
-
-
-def complete_generator(config):
-    """Gives a generator every size that it takes over from its discriminator.
-
-    A preset states only what differs. Vocabulary, embedding size and number of
-    positions are common, because the two networks share those embeddings (Clark's
-    thesis, 5.3.1).
-
-    Args:
-        config: Dict. Constructor arguments of `Electra`.
-
-    Returns:
-        Dict. Constructor arguments of the generator's `TransformerEncoder`.
-
-    Example:
-
-    >>> from keras_corrupt.models.electra.presets import PRESETS
-    >>> generator = complete_generator(PRESETS["base"])
-    >>> generator["hidden_size"], generator["embedding_size"]
-    (256, 768)
-    """
-    shared = encoder_sizes(config["discriminator"])
-    embedding_size = shared["embedding_size"]
-    return {**shared, **config["generator"], "embedding_size": embedding_size}
 
 
 def forward_flops(config, length):

@@ -1,6 +1,7 @@
 """BERT's masked language model: the papers' baseline, and ELECTRA's generator."""
 
 import keras
+from keras import ops
 
 from keras_corrupt.corruption import (
     check_rates,
@@ -149,6 +150,27 @@ class MaskedLM(Pretrainer):
             outputs["mlm_logits"], outputs["target_ids"]
         )
         self.accuracy.update_state(correct, outputs["masked_weights"])
+
+    def token_log_probabilities(self, inputs):
+        """Returns log p(x_t | all other tokens), normalised, of a pass for each token.
+
+        It masks one token of every text at a time (Salazar et al., 2020).
+        """
+        token_ids = inputs["token_ids"]
+        batch, length = ops.shape(token_ids)
+
+        def log_probability(_, position):
+            here = ops.arange(length, dtype="int32") == position
+            masked_ids = ops.where(here[None, :], self.mask_id, token_ids)
+            positions = ops.broadcast_to(position, (batch, 1))
+            logits = self.network({**inputs, "token_ids": masked_ids}, positions)
+            targets = gather_tokens(token_ids, positions)
+            log = -objective.masked_lm_loss(logits, targets)[:, 0]
+            return log, log
+
+        positions = ops.arange(length, dtype="int32")
+        start = ops.zeros((batch,), "float32")
+        return ops.transpose(ops.scan(log_probability, start, positions)[1])
 
     # === What a run shows ===
 

@@ -1,8 +1,33 @@
-"""What a discriminator needs beside a generator that has run before it."""
+"""What a discriminator and the generator that runs before it need."""
 
 from keras_corrupt.corruption import num_masked
-from keras_corrupt.encoders.cost import encoder_activation_bytes
+from keras_corrupt.encoders.cost import encoder_activation_bytes, encoder_sizes
 from keras_corrupt.heads.cost import vocabulary_head_activation_bytes
+
+
+def complete_generator(config):
+    """Gives a generator every size that it takes over from its discriminator.
+
+    A preset states only what differs. Vocabulary, embedding size and number of
+    positions are common, because the two networks share those embeddings (Clark's
+    thesis, 5.3.1).
+
+    Args:
+        config: Dict. `discriminator` and `generator`, as constructors take them.
+
+    Returns:
+        Dict. Constructor arguments of the generator's `TransformerEncoder`.
+
+    Example:
+
+    >>> from keras_corrupt.models.encoder_sizes import DETECTORS
+    >>> generator = complete_generator(DETECTORS["base"])
+    >>> generator["hidden_size"], generator["embedding_size"]
+    (256, 768)
+    """
+    shared = encoder_sizes(config["discriminator"])
+    embedding_size = shared["embedding_size"]
+    return {**shared, **config["generator"], "embedding_size": embedding_size}
 
 
 def discriminator_activation_bytes(config, batch_size, length, number_bytes):

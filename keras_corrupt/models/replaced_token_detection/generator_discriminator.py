@@ -42,14 +42,15 @@ class Discriminator(keras.Model):
         encoder: Constructor arguments of `TransformerEncoder`.
     """
 
+    #: Class of the head, made of the encoder that it reads.
+    head_class = ReplacedTokenHead
+
     def __init__(self, encoder, **kwargs):
         super().__init__(**kwargs)
         self.encoder = TransformerEncoder(
             **encoder, dtype=self.dtype_policy, name="encoder"
         )
-        self.head = ReplacedTokenHead(
-            self.encoder, dtype=self.dtype_policy, name="head"
-        )
+        self.head = self.head_class(self.encoder, dtype=self.dtype_policy, name="head")
         # Not by `build`, which would keep a subclass from adding layers.
         self.built = True
 
@@ -64,23 +65,20 @@ class Discriminator(keras.Model):
         return self.head(self.encoder(inputs, training=training))
 
 
-class ReplacedTokenDetection(Pretrainer):
-    """Corrupts text with a generator and detects what was replaced.
+class GeneratorDiscriminator(Pretrainer):
+    """Tells tokens of a text from those that a generator has put into it.
 
-    A subclass makes `generator`, a `MaskedLMNetwork`, and `discriminator`, a
-    `Discriminator`. Inputs are as for `MaskedLM`.
+    What all such systems have, whatever their generator is. A subclass makes
+    `generator` and `discriminator`, and its `call` gives what `update_metrics` reads.
 
     Args:
         discriminator: Constructor arguments of the discriminator's
             `TransformerEncoder`.
-        keep_rate: Fraction of the chosen positions that keep their token in the
-            generator's input.
         kwargs: Those of `Pretrainer`.
     """
 
     network_arguments = {"discriminator": TransformerEncoder}
     metric_names = {
-        **masked_lm.METRIC_NAMES,
         "rtd_auc": "replaced token detection AUC",
         "rtd_precision": "replaced token detection precision",
         "rtd_recall": "replaced token detection recall",
@@ -90,17 +88,14 @@ class ReplacedTokenDetection(Pretrainer):
         "that; <token p>: wrongly suspected"
     )
 
-    def __init__(self, discriminator, keep_rate=0.0, **kwargs):
+    def __init__(self, discriminator, **kwargs):
         super().__init__(
             vocabulary_size=discriminator["vocabulary_size"],
             max_length=discriminator.get("max_length", 512),
             **kwargs,
         )
-        check_rates(keep_rate)
-        self.keep_rate = keep_rate
 
         # === Metrics ===
-        self.accuracy = keras.metrics.Mean(name="mlm_accuracy")
         self.sampled_accuracy = keras.metrics.Mean(name="sampled_accuracy")
         self.replaced_fraction = keras.metrics.Mean(name="replaced_fraction")
         self.auc = keras.metrics.AUC(num_thresholds=AUC_THRESHOLDS, name="rtd_auc")
@@ -114,6 +109,123 @@ class ReplacedTokenDetection(Pretrainer):
     @property
     def encoder(self):
         return self.discriminator.encoder
+
+    def update_metrics(self, outputs):
+        targets, masked = outputs["target_ids"], outputs["masked_weights"]
+        same = ops.cast(outputs["sampled_ids"] == targets, "float32")
+        self.sampled_accuracy.update_state(same, masked)
+
+        replaced, real = outputs["replaced"], outputs["rtd_weights"]
+        self.replaced_fraction.update_state(replaced, real)
+        logits = outputs["rtd_logits"]
+        # The area is the same on any scale. On this one Keras's thresholds, which are
+        # evenly spaced, are closest where the logits begin and most of them stay.
+        self.auc.update_state(replaced, ops.sigmoid(0.5 * logits + 1.0), real)
+        for metric in (self.precision, self.recall):
+            metric.update_state(replaced, ops.sigmoid(logits), real)
+
+    def detect(self, inputs):
+        """Returns the logits of "replaced" of a text as it is.
+
+        Args:
+            inputs: A dict of the three arrays of every text model, NumPy.
+
+        Returns:
+            float32 `[batch, length]`, NumPy.
+        """
+        return self.discriminator.predict_on_batch(inputs)
+
+    def score(self, texts, batch_size=32):
+        """Gives each token of each text the probability that it was replaced.
+
+        Args:
+            texts: A list of strings, or of pairs of strings.
+            batch_size: Texts in a batch.
+
+        Returns:
+            A list of `TokenScores`, special tokens included.
+
+        Raises:
+            ValueError: The model has no tokenizer, or a text is too long for it, or
+                `batch_size` is less than 1.
+        """
+        if not batch_size >= 1:
+            raise ValueError(f"`batch_size` must be 1 or more; got {batch_size!r}.")
+        if self.tokenizer is None:
+            raise ValueError(
+                "`score` reads raw strings and needs the model's tokenizer: load a "
+                "saved preset, or pass `tokenizer` to `from_preset`."
+            )
+        if isinstance(texts, str):
+            raise ValueError("`texts` must be a list of strings; got one string.")
+        texts = list(texts)
+        scores = []
+        for start in range(0, len(texts), batch_size):
+            inputs = self.tokenizer.pack(
+                texts[start : start + batch_size], self.max_length
+            )
+            probabilities = 1.0 / (1.0 + np.exp(-self.detect(inputs)))
+            lengths = inputs["padding_mask"].sum(axis=1)
+            for ids, row, length in zip(
+                inputs["token_ids"], probabilities, lengths, strict=True
+            ):
+                tokens = self.tokenizer.tokens(ids[:length])
+                scores.append(TokenScores(tokens, row[:length]))
+        return scores
+
+    # === What a run shows ===
+
+    def describe_examples(self, inputs):
+        return describe_detections(self, inputs)
+
+    def baselines(self, metrics, unigram):
+        return random_detector(metrics)
+
+    def warnings(self, metrics, unigram):
+        if metrics["rtd_auc"] < 0.55:
+            yield (
+                "the discriminator does not tell replaced tokens from original ones "
+                f"(AUC {metrics['rtd_auc']:.2f}, recall {metrics['rtd_recall']:.2f}). "
+                "Try a lower --learning_rate, a longer warm-up, or more steps."
+            )
+        if metrics["sampled_accuracy"] > 0.8:
+            yield (
+                "the generator restores most tokens, so that few are replaced "
+                f"({metrics['replaced_fraction']:.3f} of all). Try a smaller generator "
+                "or a higher --mask_rate."
+            )
+
+    def get_config(self):
+        return {
+            **super().get_config(),
+            "discriminator": self.discriminator.encoder.architecture,
+        }
+
+
+class ReplacedTokenDetection(GeneratorDiscriminator):
+    """Corrupts text with a masked language model and detects what was replaced.
+
+    A subclass makes `generator`, a `MaskedLMNetwork`, and `discriminator`, a
+    `Discriminator`. Inputs are as for `MaskedLM`.
+
+    Args:
+        discriminator: Constructor arguments of the discriminator's
+            `TransformerEncoder`.
+        keep_rate: Fraction of the chosen positions that keep their token in the
+            generator's input.
+        kwargs: Those of `Pretrainer`.
+    """
+
+    metric_names = {
+        **masked_lm.METRIC_NAMES,
+        **GeneratorDiscriminator.metric_names,
+    }
+
+    def __init__(self, discriminator, keep_rate=0.0, **kwargs):
+        super().__init__(discriminator, **kwargs)
+        check_rates(keep_rate)
+        self.keep_rate = keep_rate
+        self.accuracy = keras.metrics.Mean(name="mlm_accuracy")
 
     def corrupt(self, inputs, training=False):
         """Masks some tokens, and fills their places with the generator's samples.
@@ -151,7 +263,7 @@ class ReplacedTokenDetection(Pretrainer):
             "sampled_ids": sampled_ids,
             "corrupted_ids": corrupted_ids,
             "replaced": objective.replaced_labels(token_ids, corrupted_ids),
-            "padding_mask": inputs["padding_mask"],
+            "rtd_weights": inputs["padding_mask"],
         }
 
     def loss_terms(self, outputs):
@@ -163,7 +275,7 @@ class ReplacedTokenDetection(Pretrainer):
         )
         return {
             "mlm": (mlm, outputs["masked_weights"]),
-            "rtd": (rtd, outputs["padding_mask"]),
+            "rtd": (rtd, outputs["rtd_weights"]),
         }
 
     def update_metrics(self, outputs):
@@ -172,86 +284,19 @@ class ReplacedTokenDetection(Pretrainer):
             outputs["mlm_logits"], targets
         )
         self.accuracy.update_state(correct, masked)
-        same = ops.cast(outputs["sampled_ids"] == targets, "float32")
-        self.sampled_accuracy.update_state(same, masked)
-
-        replaced, real = outputs["replaced"], outputs["padding_mask"]
-        self.replaced_fraction.update_state(replaced, real)
-        logits = outputs["rtd_logits"]
-        # The area is the same on any scale. On this one Keras's thresholds, which are
-        # evenly spaced, are closest where the logits begin and most of them stay.
-        self.auc.update_state(replaced, ops.sigmoid(0.5 * logits + 1.0), real)
-        for metric in (self.precision, self.recall):
-            metric.update_state(replaced, ops.sigmoid(logits), real)
-
-    def score(self, texts, batch_size=32):
-        """Gives each token of each text the probability that it was replaced.
-
-        Args:
-            texts: A list of strings, or of pairs of strings.
-            batch_size: Texts in a batch.
-
-        Returns:
-            A list of `TokenScores`, special tokens included.
-
-        Raises:
-            ValueError: The model has no tokenizer, or a text is too long for it, or
-                `batch_size` is less than 1.
-        """
-        if not batch_size >= 1:
-            raise ValueError(f"`batch_size` must be 1 or more; got {batch_size!r}.")
-        if self.tokenizer is None:
-            raise ValueError(
-                "`score` reads raw strings and needs the model's tokenizer: load a "
-                "saved preset, or pass `tokenizer` to `from_preset`."
-            )
-        if isinstance(texts, str):
-            raise ValueError("`texts` must be a list of strings; got one string.")
-        texts = list(texts)
-        scores = []
-        for start in range(0, len(texts), batch_size):
-            inputs = self.tokenizer.pack(
-                texts[start : start + batch_size], self.max_length
-            )
-            logits = self.discriminator.predict_on_batch(inputs)
-            probabilities = 1.0 / (1.0 + np.exp(-logits))
-            lengths = inputs["padding_mask"].sum(axis=1)
-            for ids, row, length in zip(
-                inputs["token_ids"], probabilities, lengths, strict=True
-            ):
-                tokens = self.tokenizer.tokens(ids[:length])
-                scores.append(TokenScores(tokens, row[:length]))
-        return scores
+        super().update_metrics(outputs)
 
     # === What a run shows ===
 
-    def describe_examples(self, inputs):
-        return describe_detections(self, inputs)
-
     def baselines(self, metrics, unigram):
-        return {**masked_lm.baselines(unigram), **random_detector(metrics)}
+        return {**masked_lm.baselines(unigram), **super().baselines(metrics, unigram)}
 
     def warnings(self, metrics, unigram):
         yield from masked_lm.warnings(metrics, unigram)
-        if metrics["rtd_auc"] < 0.55:
-            yield (
-                "the discriminator does not tell replaced tokens from original ones "
-                f"(AUC {metrics['rtd_auc']:.2f}, recall {metrics['rtd_recall']:.2f}). "
-                "Try a lower --learning_rate, a longer warm-up, or more steps."
-            )
-        if metrics["sampled_accuracy"] > 0.8:
-            yield (
-                "the generator restores most tokens, so that few are replaced "
-                f"({metrics['replaced_fraction']:.3f} of all). Try a smaller generator "
-                "or a higher --mask_rate."
-            )
+        yield from super().warnings(metrics, unigram)
 
     def get_config(self):
-        return {
-            **super().get_config(),
-            "discriminator": self.discriminator.encoder.architecture,
-            "keep_rate": self.keep_rate,
-        }
+        return {**super().get_config(), "keep_rate": self.keep_rate}
 
 
 def random_detector(metrics):

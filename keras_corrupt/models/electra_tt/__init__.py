@@ -1,0 +1,1 @@
+"""ELECTRA-TT: ELECTRA with Electric's two-tower generator."""

@@ -1,0 +1,1 @@
+"""Electric: an energy-based cloze model."""

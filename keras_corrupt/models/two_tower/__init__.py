@@ -1,0 +1,1 @@
+"""The two-tower cloze model, Electric's noise distribution."""

@@ -1,0 +1,94 @@
+"""Minimal pairs: which of two sentences a model finds likelier (BLiMP's layout)."""
+
+import json
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+
+_KEYS = "sentence_good", "sentence_bad", "UID", "field"
+
+
+class Pair(NamedTuple):
+    """An acceptable sentence, and one that differs in what makes it unacceptable.
+
+    Attributes:
+        good: The one.
+        bad: The other.
+        paradigm: Name of the contrast.
+        field: The branch of grammar to which that belongs.
+    """
+
+    good: str
+    bad: str
+    paradigm: str
+    field: str
+
+
+def read_pairs(paths):
+    """Reads minimal pairs.
+
+    Args:
+        paths: `.jsonl` files, or folders of such, with a line of JSON for each pair:
+            `sentence_good`, `sentence_bad`, `UID` and `field`, as BLiMP has them.
+
+    Returns:
+        A list of `Pair`.
+
+    Raises:
+        ValueError: There is none, or a line is something else.
+    """
+    files = []
+    for path in map(Path, paths):
+        files += sorted(path.glob("*.jsonl")) if path.is_dir() else [path]
+    pairs = []
+    for file in files:
+        if not file.is_file():
+            raise ValueError(f"{file}: there is no such file.")
+        for number, line in enumerate(file.read_text("utf-8").splitlines(), 1):
+            try:
+                content = json.loads(line)
+                pairs.append(Pair(*(content[key] for key in _KEYS)))
+            except (ValueError, KeyError, TypeError) as error:
+                raise ValueError(
+                    f"{file}, line {number}: no pair of BLiMP's layout, JSON with "
+                    f"{', '.join(_KEYS)} ({type(error).__name__}: {error})."
+                ) from error
+    if not pairs:
+        raise ValueError(
+            f"No pairs in {', '.join(map(str, paths))}: give .jsonl files."
+        )
+    return pairs
+
+
+def accuracies(pairs, likelihoods):
+    """Counts the pairs whose acceptable sentence is the likelier one.
+
+    Args:
+        pairs: A list of `Pair`.
+        likelihoods: `[2 * pairs]`, pseudo-log-likelihoods: of the acceptable sentences,
+            then of the others, both in the order of the pairs.
+
+    Returns:
+        Three dicts to fractions: from paradigms, from fields, and from `"all"`.
+
+    Example:
+
+    >>> pairs = [Pair("It is.", "It are.", "agreement", "morphology")] * 2
+    >>> accuracies(pairs, [-1.0, -3.0, -2.0, -2.0])[0]
+    {'agreement': 0.5}
+    """
+    good, bad = np.split(np.asarray(likelihoods), 2)
+    right = good > bad
+
+    def by(names):
+        names = np.array(names)
+        return {
+            str(name): float(right[names == name].mean()) for name in np.unique(names)
+        }
+
+    return (
+        by([pair.paradigm for pair in pairs]),
+        by([pair.field for pair in pairs]),
+        {"all": float(right.mean())},
+    )
