@@ -28,7 +28,7 @@ __all__ = [
 #: Part -> its classes that a `.keras` file can name, before anything is imported.
 KERAS_CLASSES = {
     "encoders": ("Dense", "TransformerEncoder"),
-    "models": ("Electra", "MaskedLM", "Teams"),
+    "models": ("CocoLM", "Electra", "MaskedLM", "Teams"),
     "training": ("AdamW", "WarmupLinearDecay"),
     "downstream": ("CandidateRanker", "SpanExtractor", "TextClassifier", "TokenTagger"),
 }

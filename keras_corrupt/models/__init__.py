@@ -1,13 +1,14 @@
 """Pretraining models, one folder each. Start with README.md in this folder."""
 
 from keras_corrupt.models import preset_directory
+from keras_corrupt.models.coco_lm.coco_lm import CocoLM
 from keras_corrupt.models.electra.electra import Electra
 from keras_corrupt.models.masked_lm.masked_lm import MaskedLM
 from keras_corrupt.models.pretrainer import Pretrainer
 from keras_corrupt.models.teams.teams import Teams
 from keras_corrupt.models.trained_presets import directory_of
 
-__all__ = ["Electra", "MaskedLM", "Pretrainer", "Teams", "load_preset"]
+__all__ = ["CocoLM", "Electra", "MaskedLM", "Pretrainer", "Teams", "load_preset"]
 
 
 def load_preset(directory):

@@ -76,7 +76,7 @@ def draw_curves(rows, path, baselines):
     from matplotlib.figure import Figure
 
     losses = [n for n in rows[0] if n.endswith("_loss") and not n.startswith("val_")]
-    fractions = ("accuracy", "auc", "precision", "recall", "fraction")
+    fractions = ("accuracy", "auc", "precision", "recall", "fraction", "cosine")
     rates = [n for n in rows[0] if n.startswith("val_") and n.endswith(fractions)]
     figure = Figure(figsize=(4.5 * (len(losses) + 1), 4), layout="constrained")
     axes = figure.subplots(1, len(losses) + 1)

@@ -40,15 +40,16 @@ class Discriminator(keras.Model):
 
     Args:
         encoder: Constructor arguments of `TransformerEncoder`.
+        transform: Whether the classifier begins with a linear layer and gelu.
     """
 
-    def __init__(self, encoder, **kwargs):
+    def __init__(self, encoder, transform=True, **kwargs):
         super().__init__(**kwargs)
         self.encoder = TransformerEncoder(
             **encoder, dtype=self.dtype_policy, name="encoder"
         )
         self.head = ReplacedTokenHead(
-            self.encoder, dtype=self.dtype_policy, name="head"
+            self.encoder, transform, dtype=self.dtype_policy, name="head"
         )
         # Not by `build`, which would keep a subclass from adding layers.
         self.built = True
@@ -137,10 +138,11 @@ class ReplacedTokenDetection(Pretrainer):
             0.0,
             self.seed_generator,
         )
-        mlm_logits = self.generator(
-            {**inputs, "token_ids": masked_ids}, masking.positions, training=training
+        masked = {**inputs, "token_ids": masked_ids}
+        mlm_logits = self.generator(masked, masking.positions, training=training)
+        sampled_ids = self.sample_replacements(
+            masked, masking.positions, mlm_logits, training
         )
-        sampled_ids = sample_tokens(mlm_logits, self.seed_generator)
         corrupted_ids = replace_tokens(token_ids, masking, sampled_ids)
         return {
             "masked_ids": masked_ids,
@@ -153,6 +155,20 @@ class ReplacedTokenDetection(Pretrainer):
             "replaced": objective.replaced_labels(token_ids, corrupted_ids),
             "padding_mask": inputs["padding_mask"],
         }
+
+    def sample_replacements(self, masked, positions, mlm_logits, training):
+        """Draws the tokens that come to the masked positions.
+
+        Args:
+            masked: The generator's inputs.
+            positions: int32 `[batch, masked]`.
+            mlm_logits: float32 `[batch, masked, vocabulary]`, those it learns from.
+            training: Whether dropout is active in them.
+
+        Returns:
+            int32 `[batch, masked]`, samples of the generator; no gradient flows.
+        """
+        return sample_tokens(mlm_logits, self.seed_generator)
 
     def loss_terms(self, outputs):
         mlm = masked_lm_objective.masked_lm_loss(
