@@ -12,7 +12,7 @@ import pytest
 import keras_corrupt
 from keras_corrupt import downstream, keras_classes
 from keras_corrupt.encoders import TransformerEncoder
-from keras_corrupt.models import Electra, MaskedLM, Teams
+from keras_corrupt.models import CocoLM, Electra, MaskedLM, Teams
 from keras_corrupt.training import AdamW, WarmupLinearDecay
 from tests.conftest import SIZES, make_inputs
 
@@ -41,6 +41,7 @@ def test_every_kind_of_file_loads_in_a_fresh_process(tmp_path, tokenizer):
         "electra": Electra(ENCODER, SIZES["generator"], tokenizer=tokenizer),
         "masked_lm": MaskedLM(ENCODER, tokenizer=tokenizer),
         "teams": Teams(ENCODER, 2, tokenizer=tokenizer),
+        "coco_lm": CocoLM(ENCODER | {"embedding_size": 16}, {}, tokenizer=tokenizer),
         "classifier": downstream.TextClassifier(ENCODER, tokenizer, **labels),
         "tagger": downstream.TokenTagger(ENCODER, tokenizer, **labels),
         "extractor": downstream.SpanExtractor(ENCODER, tokenizer),

@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 from keras import ops
 
-from keras_corrupt.models import Electra, MaskedLM, Teams
+from keras_corrupt.models import CocoLM, Electra, MaskedLM, Teams
 from keras_corrupt.models.replaced_token_detection import generator_discriminator
 from keras_corrupt.training import AdamW, WarmupLinearDecay
 from tests.conftest import SIZES, make_inputs
@@ -29,6 +29,13 @@ def make_model(run, **encoder):
     discriminator = SIZES["discriminator"] | NO_DROPOUT | {"num_layers": 1} | encoder
     if run == "masked_lm":
         return MaskedLM(discriminator, keep_rate=0.0, random_rate=0.0, **ids)
+    if run == "coco_lm":
+        discriminator |= {
+            "embedding_size": discriminator["hidden_size"],
+            "relative_positions": {"num_buckets": 8, "max_distance": 16},
+        }
+        # The whole text is the only crop that is not drawn.
+        return CocoLM(discriminator, {}, crop_fraction=1.0, **ids)
     if run == "teams":
         discriminator |= {"num_layers": 2}
         return Teams(discriminator, 2, candidates="hardest", **ids)

@@ -2,7 +2,7 @@ import keras
 import numpy as np
 import pytest
 
-from keras_corrupt.models import Electra, MaskedLM, Teams
+from keras_corrupt.models import CocoLM, Electra, MaskedLM, Teams
 from keras_corrupt.models.named_variables import named_variables
 
 
@@ -10,12 +10,16 @@ def make(system, sizes):
     discriminator, ids = sizes["discriminator"], {"mask_id": 4, "unmaskable_ids": (0,)}
     if system is Teams:
         return Teams(discriminator, 2, **ids)
+    if system is CocoLM:
+        discriminator["embedding_size"] = discriminator["hidden_size"]
+        discriminator["relative_positions"] = {"num_buckets": 8, "max_distance": 16}
+        return CocoLM(discriminator, {"num_layers": 1}, **ids)
     if system is MaskedLM:
         return MaskedLM(discriminator, **ids)
     return Electra(**sizes)
 
 
-@pytest.mark.parametrize("system", [Electra, MaskedLM, Teams])
+@pytest.mark.parametrize("system", [CocoLM, Electra, MaskedLM, Teams])
 def test_every_variable_has_a_name_and_the_same_in_another_model(system, sizes):
     names = named_variables(make(system, sizes))
     model = make(system, sizes)  # Keras's automatic names count on

@@ -1,6 +1,6 @@
 import pytest
 
-from keras_corrupt.models import Electra, MaskedLM, Pretrainer, Teams
+from keras_corrupt.models import CocoLM, Electra, MaskedLM, Pretrainer, Teams
 from keras_corrupt.models.options import check_options, options_of
 from keras_corrupt.models.registry import (
     find_class,
@@ -14,7 +14,7 @@ DECIDED = {"vocabulary_size", "max_length", "mask_id", "unmaskable_ids", "seed"}
 DECIDED |= {"tokenizer", "name", "dtype"}
 
 
-@pytest.mark.parametrize("system", [Electra, MaskedLM, Teams])
+@pytest.mark.parametrize("system", [CocoLM, Electra, MaskedLM, Teams])
 def test_every_argument_of_a_system_and_of_its_encoders_is_an_option(system):
     options = options_of(system)
     model = system.from_preset("tiny")

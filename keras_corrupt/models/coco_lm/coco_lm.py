@@ -36,12 +36,12 @@ class CocoLM(ReplacedTokenDetection):
 
     Meng et al., "COCO-LM: Correcting and Contrasting Text Sequences for Language Model
     Pretraining", 2021. As in ELECTRA, an auxiliary network (`generator`) fills masked
-    positions with samples; it is as wide as the main one (`discriminator`) and has fewer
-    layers, and its dropout is off when samples are drawn. The main network tells which
-    tokens are the original ones and restores the others: corrective language
-    modelling, CLM. Sequence contrastive learning, SCL, draws the vectors of [CLS] of the
-    corrupted text and of a crop of the original towards each other, and away from those
-    of all other texts of the batch.
+    positions with samples; it is as wide as the main one (`discriminator`) and has
+    fewer layers, and its dropout is off when samples are drawn. The main network tells
+    which tokens are the original ones and restores the others: corrective language
+    modelling, CLM. Sequence contrastive learning, SCL, draws the vectors of [CLS] of
+    the corrupted text and of a crop of the original towards each other, and away from
+    those of all other texts of the batch.
 
     Special tokens may be masked, too (appendix D). The batch in which texts are
     contrasted is that of all devices and processes; with `accumulate`, it is one of
@@ -67,7 +67,8 @@ class CocoLM(ReplacedTokenDetection):
         replacements: `"sampled"` from the auxiliary network, or `"random"`, uniformly
             from the vocabulary (table 3).
         tied_embeddings: `"token"`: the networks share token embeddings, or `"none"`: an
-            auxiliary network that is frozen (table 3) must not be moved by the main one.
+            auxiliary network that is frozen (table 3) must not be moved by the main
+            one.
         rtd_weight: Weight of replaced token detection, the paper's lambda_copy, in the
             tasks that have it.
         scl_weight: Weight of sequence contrastive learning; with 0 it is measured only.
@@ -129,7 +130,7 @@ class CocoLM(ReplacedTokenDetection):
                 raise ValueError(f"`{name}` must be one of {known}; got {value!r}.")
         if isinstance(crop_fraction, str) or not 0 < crop_fraction <= 1:
             raise ValueError(
-                "`crop_fraction` must be more than 0 and at most 1 (the paper has 0.9); "
+                "`crop_fraction` must be more than 0 and at most 1 (0.9 in the paper); "
                 f"got {crop_fraction!r}."
             )
         check_weight("rtd_weight", rtd_weight)
@@ -173,12 +174,14 @@ class CocoLM(ReplacedTokenDetection):
             "scl": not self.contrasts,
         }
         self.loss_weights = {n: w for n, w in weights.items() if not absent.get(n)}
-        for name in weights.keys() - self.loss_weights.keys():
-            self.term_metrics.pop(name)
+        for name in absent:
+            if name not in self.loss_weights:
+                self.term_metrics.pop(name)
         self.metric_names = metric_names(self.corrects, self.contrasts)
         self.analyses = {
             name: (LogMean if name == "uniformity" else keras.metrics.Mean)(name=name)
-            for name in self.metric_names.keys() - ReplacedTokenDetection.metric_names
+            for name in self.metric_names
+            if name not in ReplacedTokenDetection.metric_names
         }
 
         # === Config ===
@@ -227,7 +230,10 @@ class CocoLM(ReplacedTokenDetection):
             likeliest tokens, `corrected_ids`; and, of all-token language modelling, the
             original tokens' `log_softmax` at all positions, float32 `[batch, length]`.
         """
-        head, positions = self.discriminator.vocabulary_head, outputs["masked_positions"]
+        head, positions = (
+            self.discriminator.vocabulary_head,
+            outputs["masked_positions"],
+        )
         lm_logits = head(hidden, positions)
         if self.token_task == "clm_without_copy":
             corrected_ids = objective.likeliest_tokens(lm_logits)
@@ -341,8 +347,8 @@ class CocoLM(ReplacedTokenDetection):
             yield (
                 "the two views of a text are no more alike (cosine "
                 f"{metrics['positive_cosine']:.2f}) than those of different texts "
-                f"({metrics['random_cosine']:.2f}). Try a larger --batch_size, which has "
-                "more texts to tell apart; --accumulate leaves fewer."
+                f"({metrics['random_cosine']:.2f}). Try a larger --batch_size, which "
+                "has more texts to tell apart; --accumulate leaves fewer."
             )
 
     def get_config(self):

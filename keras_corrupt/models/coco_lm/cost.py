@@ -59,7 +59,7 @@ def forward_flops(config, length):
 
     The auxiliary network runs again without dropout to draw samples. That pass has no
     backward pass, with which a run counts twice what is forward; so half of it counts
-    here. Left out are the products of the views of a batch, four for each pair of texts.
+    here. Left out are the products of a batch's views, four for each pair of texts.
 
     Args:
         config: Dict. Constructor arguments of `CocoLM`.

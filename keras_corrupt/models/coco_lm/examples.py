@@ -4,7 +4,7 @@ from keras_corrupt.models.replaced_token_detection.examples import describe_dete
 
 
 def describe_corrections(model, inputs):
-    """Writes detections, and what the model takes for the original of what was replaced.
+    """Writes detections, and what the model would write where a token was replaced.
 
     `[original > replacement 0.93: correction]`; see `describe_detections`.
 

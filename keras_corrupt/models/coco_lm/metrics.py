@@ -57,6 +57,9 @@ def analyses(outputs):
     - Alignment and uniformity (Wang and Isola, 2020): the mean squared distance of the
       former, and the log-mean of the latter's Gaussian potential.
 
+    Args:
+        outputs: What the model's `call` returned.
+
     Returns:
         A dict from names to values and their weights, of one shape.
     """
@@ -80,6 +83,9 @@ def analyses(outputs):
         pairs = ops.broadcast_to(pairs, ops.shape(cosines))
         found["positive_cosine"] = positive, present
         found["alignment"] = 2.0 - 2.0 * positive, present
+        # In a row: Keras's metrics take the mean over all axes but the first, and then
+        # pairs would count less in larger batches.
+        cosines, pairs = (ops.reshape(x, (-1,)) for x in (cosines, pairs))
         found["random_cosine"] = cosines, pairs
         found["uniformity"] = objective.gaussian_potential(cosines), pairs
     return found

@@ -3,14 +3,15 @@
     p_LM(x|h_t) = 1[x = x~_t] p_copy(1|h_t) + p_copy(0|h_t) softmax(x|h_t)
     L_copy = mean over tokens t of -log p_copy(1[x~_t = x_t] | h_t)
     L_LM   = mean over masked positions t of -log p_LM(x_t|h_t)
-    L_SCL  = mean over views s of -log (exp(cos(s, s+)) / sum over s' of exp(cos(s, s')))
+    L_SCL  = mean over views s of -cos(s, s+) + log (sum over s' of exp(cos(s, s')))
     L      = L_MLM + 50 L_copy + L_LM + L_SCL
 
-x is the text, x~ the text with the auxiliary network's samples, h_t what the main network
-makes of position t of x~, and p_copy(1|h_t) the probability that x~_t is the original,
-through which L_LM has no gradient. The views of a text are x~ and a crop of x: s and s+
-are the vectors of their first positions, [CLS], and s' goes through the views of all
-texts of the batch but s. L_copy is replaced token detection with the labels reversed.
+x is the text, x~ the text with the auxiliary network's samples, h_t what the main
+network makes of position t of x~, and p_copy(1|h_t) the probability that x~_t is the
+original, through which L_LM has no gradient. The views of a text are x~ and a crop of
+x: s and s+ are the vectors of their first positions, [CLS], and s' goes through the
+views of all texts of the batch but s. L_copy is replaced token detection with the
+labels reversed.
 """
 
 from keras import ops
@@ -134,13 +135,11 @@ def contrastive_loss(cosines, same_text, present):
     >>> bool(np.allclose(loss, np.log(15)))  # itself is no candidate
     True
     """
-    positive = positive_cosines(cosines, same_text)[:, None, None]  # of both views
+    positive = positive_cosines(cosines, same_text)[:, None]  # of both views
     counted = negative_pairs(same_text, present)
     others = ops.where(counted, cosines, LOG_ZERO)
-    others = ops.reshape(others, (-1, 2, 2 * cosines.shape[2]))
-    positive = ops.broadcast_to(positive, (*ops.shape(others)[:2], 1))
-    everything = ops.concatenate([positive, others], axis=-1)
-    return ops.logsumexp(everything, axis=-1) - positive[..., 0]
+    others = ops.logsumexp(others, axis=(2, 3))  # [texts, 2]
+    return ops.logaddexp(positive, others) - positive
 
 
 def gaussian_potential(cosines):
@@ -151,6 +150,6 @@ def gaussian_potential(cosines):
 
     >>> import numpy as np
     >>> np.log(gaussian_potential(np.array([1.0, 0.0]))).round(3).tolist()
-    [-0.0, -4.0]
+    [0.0, -4.0]
     """
     return ops.exp(-4.0 * (1.0 - cosines))
