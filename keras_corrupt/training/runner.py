@@ -321,7 +321,11 @@ def unigram_of(info, validation, model):
         for name in ("token_ids", "padding_mask")
     )
     return unigram_baseline(
-        info.unigrams(), token_ids, padding_mask, model.unmaskable_ids
+        info.unigrams(),
+        token_ids,
+        padding_mask,
+        model.unmaskable_ids,
+        (model.tokenizer.classify_id, model.tokenizer.separate_id),
     )
 
 

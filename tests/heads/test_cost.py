@@ -36,9 +36,12 @@ def selection_head(x, candidates):
     return softmax((embeddings * x[:, None]).sum(-1))
 
 
+def replaced_token_classifier(x):
+    return 1 / (1 + jnp.exp(-dense(x, HIDDEN, 1)))
+
+
 def replaced_token_head(x):
-    logits = dense(gelu(dense(x, HIDDEN, HIDDEN)), HIDDEN, 1)
-    return 1 / (1 + jnp.exp(-logits))
+    return replaced_token_classifier(gelu(dense(x, HIDDEN, HIDDEN)))
 
 
 @pytest.mark.parametrize(
@@ -53,6 +56,11 @@ def replaced_token_head(x):
             cost.vocabulary_head_flops(ENCODER, 5, transform=False),
             vocabulary_head,
             [(5, SIZE), (5, VOCABULARY)],
+        ),
+        (
+            cost.replaced_token_head_flops(ENCODER, LENGTH, transform=False),
+            replaced_token_classifier,
+            [(LENGTH, HIDDEN)],
         ),
         (
             cost.replaced_token_head_flops(ENCODER, LENGTH),

@@ -7,7 +7,6 @@ from keras_corrupt.corruption import crop_texts
 from keras_corrupt.devices.replicas import first_row_of_replica, gather_from_replicas
 from keras_corrupt.encoders import TransformerEncoder
 from keras_corrupt.models.coco_lm import cost, objective
-from keras_corrupt.models.coco_lm.cost import has_dropout
 from keras_corrupt.models.coco_lm.examples import describe_corrections
 from keras_corrupt.models.coco_lm.fine_tuning import search_space, settings
 from keras_corrupt.models.coco_lm.heads import CorrectiveDiscriminator
@@ -213,7 +212,7 @@ class CocoLM(ReplacedTokenDetection):
             return keras.random.randint(
                 shape, 0, self.vocabulary_size, "int32", self.seed_generator
             )
-        if training and has_dropout(self.generator.encoder.architecture):
+        if training and cost.has_dropout(self.generator.encoder.architecture):
             mlm_logits = self.generator(masked, positions, training=False)
         return super().sample_replacements(masked, positions, mlm_logits, training)
 
