@@ -40,11 +40,11 @@ def unigram_baseline(unigrams, token_ids, padding_mask, unmaskable_ids, packed_i
     (True, 0.5)
     """
     counts = np.array(unigrams, np.float64) + 1.0  # a token may be new in validation
-    packed, tokens = list(packed_ids), token_ids[padding_mask == 1]
-    counts[packed] = 0.0
-    per_token = counts.sum() / max(1, (~np.isin(tokens, packed)).sum())
-    counts[packed] = [per_token * (tokens == i).sum() for i in packed]
-    counts[list(unmaskable_ids)] = 0.0
+    counts[[*packed_ids, *unmaskable_ids]] = 0.0
+    tokens = token_ids[padding_mask == 1]
+    per_token = counts.sum() / max(1, (~np.isin(tokens, list(packed_ids))).sum())
+    for packed_id in set(packed_ids) - set(unmaskable_ids):
+        counts[packed_id] = per_token * (tokens == packed_id).sum()
     maskable = (padding_mask == 1) & ~np.isin(token_ids, list(unmaskable_ids))
     tokens = token_ids[maskable]
     losses = -np.log(counts[tokens] / counts.sum())

@@ -10,10 +10,9 @@ import pytest
 
 from keras_corrupt.devices.replicas import Dropout
 from keras_corrupt.models import CocoLM
-from keras_corrupt.training import PretrainConfig
 from keras_corrupt.training.command_line import parse
 from keras_corrupt.training.phases import check_phases, enter
-from keras_corrupt.training.runner import check_batch_size, compile_model
+from keras_corrupt.training.runner import compile_model
 from tests.conftest import SIZES
 from tests.fidelity.conftest import dense, gelu, layer_norm, randomise, recipe
 
@@ -189,22 +188,3 @@ def test_a_converged_auxiliary_network_is_frozen():
         assert all(v.trainable for v in variables[trained])
         assert not any(v.trainable for v in variables[frozen])
         assert model.loss_weights == losses
-
-
-# --- Bad input ---
-
-
-@pytest.mark.parametrize("batch_size, accumulate", [(1, 1), (4, 4)])
-def test_a_batch_of_one_text_is_refused(batch_size, accumulate):
-    config = PretrainConfig(
-        model="CocoLM",
-        preset="tiny",
-        output="",
-        batch_size=batch_size,
-        accumulate=accumulate,
-    )
-    model = CocoLM.from_preset("tiny")
-    message = rf"--batch_size {batch_size} .*--accumulate {accumulate}.* 2 sequences"
-    with pytest.raises(ValueError, match=message):
-        check_batch_size(config, model)
-    check_batch_size(config, CocoLM.from_preset("tiny", sequence_task="none"))

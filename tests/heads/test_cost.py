@@ -73,7 +73,13 @@ def replaced_token_head(x):
             [(5, HIDDEN), (5, 6, VOCABULARY)],
         ),
     ],
-    ids=["vocabulary", "vocabulary without transform", "replaced token", "selection"],
+    ids=[
+        "vocabulary",
+        "vocabulary without transform",
+        "replaced token without transform",
+        "replaced token",
+        "selection",
+    ],
 )
 def test_a_compiler_counts_the_same(ours, program, shapes):
     assert ours == pytest.approx(counted(program, *shapes), rel=0.005)

@@ -7,7 +7,8 @@ from keras_corrupt.models import CocoLM, load_preset
 from keras_corrupt.models.baselines import Unigram
 from keras_corrupt.models.coco_lm import objective
 from keras_corrupt.models.replaced_token_detection import generator_discriminator
-from keras_corrupt.training import AdamW
+from keras_corrupt.training import AdamW, PretrainConfig
+from keras_corrupt.training.runner import check_batch_size
 from tests.conftest import SIZES, make_inputs
 from tests.models.conftest import gradients
 
@@ -163,6 +164,22 @@ def test_a_batch_of_one_contrasts_nothing():
     assert np.isfinite(list(metrics.values())).all()
     assert model.smallest_batch == 2
     assert make(sequence_task="none").smallest_batch == 1
+
+
+@pytest.mark.parametrize("batch_size, accumulate", [(1, 1), (4, 4)])
+def test_a_run_with_batches_of_one_text_is_refused(batch_size, accumulate):
+    config = PretrainConfig(
+        model="CocoLM",
+        preset="tiny",
+        output="",
+        batch_size=batch_size,
+        accumulate=accumulate,
+    )
+    model = make()
+    message = rf"--batch_size {batch_size} .*--accumulate {accumulate}.* 2 sequences"
+    with pytest.raises(ValueError, match=message):
+        check_batch_size(config, model)
+    check_batch_size(config, make(sequence_task="none"))
 
 
 def test_a_text_of_three_tokens_and_one_of_none():
