@@ -34,8 +34,9 @@ def make_model(run, **encoder):
             "embedding_size": discriminator["hidden_size"],
             "relative_positions": {"num_buckets": 8, "max_distance": 16},
         }
-        # The whole text is the only crop that is not drawn.
-        return CocoLM(discriminator, {}, crop_fraction=1.0, **ids)
+        # The whole text is the only crop that is not drawn. At first all texts are
+        # nearly alike, so that with weight 1 their gradient would hardly show.
+        return CocoLM(discriminator, {}, crop_fraction=1.0, scl_weight=50.0, **ids)
     if run == "teams":
         discriminator |= {"num_layers": 2}
         return Teams(discriminator, 2, candidates="hardest", **ids)
