@@ -28,7 +28,10 @@ __all__ = [
 #: Part -> its classes that a `.keras` file can name, before anything is imported.
 KERAS_CLASSES = {
     "encoders": ("Dense", "TransformerEncoder"),
-    "models": ("Electra", "ElectraTT", "Electric", "MaskedLM", "Teams", "TwoTower"),
+    "models": (
+        *("CocoLM", "Electra", "ElectraTT", "Electric", "MaskedLM", "Teams"),
+        "TwoTower",
+    ),
     "training": ("AdamW", "WarmupLinearDecay"),
     "downstream": ("CandidateRanker", "SpanExtractor", "TextClassifier", "TokenTagger"),
 }

@@ -47,6 +47,23 @@ def gather_from_replicas(tensor):
     return replica.all_gather(tensor, axis=0)
 
 
+def first_row_of_replica(rows):
+    """Returns where this replica's rows begin among those of all.
+
+    Args:
+        rows: Int or int32 scalar. The rows that this replica has.
+
+    Returns:
+        int32 scalar, an index into what `gather_from_replicas` returns.
+    """
+    replica = _replica()
+    if replica is None:
+        return 0
+    numbers = replica.all_gather(ops.cast(ops.stack([rows]), "int32"), axis=0)
+    before = ops.arange(replica.num_replicas_in_sync) < replica.replica_id_in_sync_group
+    return ops.sum(ops.where(before, numbers, 0))
+
+
 def replica_loss(part):
     """Returns a replica's loss as Keras counts it.
 

@@ -44,12 +44,13 @@ def vocabulary_head_flops(encoder, num_positions, transform=True):
     return num_positions * (transform * transform_flops(sizes) + prediction)
 
 
-def replaced_token_head_flops(encoder, num_positions):
+def replaced_token_head_flops(encoder, num_positions, transform=True):
     """Counts the replaced token detection head.
 
     Args:
         encoder: Dict. Constructor arguments of `TransformerEncoder`.
         num_positions: Int. Tokens in one sequence.
+        transform: Bool. Whether there is more than the linear layer to one number.
 
     Returns:
         Int. FLOPs of one sequence, forward.
@@ -58,7 +59,7 @@ def replaced_token_head_flops(encoder, num_positions):
         ValueError: A size is missing.
     """
     hidden = encoder_sizes(encoder)["hidden_size"]
-    token = dense_flops(hidden, hidden) + GELU_FLOPS * hidden
+    token = transform * (dense_flops(hidden, hidden) + GELU_FLOPS * hidden)
     return num_positions * (token + dense_flops(hidden, 1) + SIGMOID_FLOPS)
 
 
@@ -96,17 +97,18 @@ def vocabulary_head_parameters(encoder, transform=True):
     return transform * transform_parameters(sizes) + sizes["vocabulary_size"]
 
 
-def replaced_token_head_parameters(encoder):
+def replaced_token_head_parameters(encoder, transform=True):
     """Counts the replaced token detection head: dense to hidden, dense to 1.
 
     Args:
         encoder: Dict. Constructor arguments of `TransformerEncoder`.
+        transform: Bool. Whether it has the first of the two.
 
     Returns:
         Int. Parameters.
     """
     hidden = encoder_sizes(encoder)["hidden_size"]
-    return dense_parameters(hidden, hidden) + dense_parameters(hidden, 1)
+    return transform * dense_parameters(hidden, hidden) + dense_parameters(hidden, 1)
 
 
 def transform_parameters(encoder):

@@ -11,13 +11,14 @@ class ReplacedTokenHead(keras.layers.Layer):
     """Gives each token one logit, of "this token was replaced".
 
     A linear layer to the hidden size, gelu, and a linear layer to one number, as in
-    the released code.
+    the released code. COCO-LM has the last one alone (Meng et al., 2021, 3.3).
 
     Args:
         encoder: The `TransformerEncoder` whose output it reads.
+        transform: Whether a linear layer and gelu come first.
     """
 
-    def __init__(self, encoder, **kwargs):
+    def __init__(self, encoder, transform=True, **kwargs):
         super().__init__(**kwargs)
 
         def dense(units, activation, dtype, name):
@@ -30,24 +31,29 @@ class ReplacedTokenHead(keras.layers.Layer):
             )
 
         self.sizes = encoder.architecture
-        self.transform = dense(
-            encoder.hidden_size,
-            gelu(encoder.approximate_gelu),
-            self.dtype_policy,
-            "transform",
-        )
+        self.transform = None
+        if transform:
+            self.transform = dense(
+                encoder.hidden_size,
+                gelu(encoder.approximate_gelu),
+                self.dtype_policy,
+                "transform",
+            )
         # While nearly all logits are alike, bfloat16 would blur what differs.
         self.classifier = dense(1, None, "float32", "classifier")
         self.build()
 
     def build(self, input_shape=None):
-        for layer in (self.transform, self.classifier):
+        for layer in filter(None, (self.transform, self.classifier)):
             layer.build((None, None, self.sizes["hidden_size"]))
 
     def call(self, hidden):
         """Returns float32 `[batch, length]`, from `[batch, length, hidden]`."""
-        return self.classifier(self.transform(hidden))[..., 0]
+        if self.transform is not None:
+            hidden = self.transform(hidden)
+        return self.classifier(hidden)[..., 0]
 
     def flops(self, num_positions):
         """Counts one sequence, forward: see `cost.replaced_token_head_flops`."""
-        return cost.replaced_token_head_flops(self.sizes, num_positions)
+        has_transform = self.transform is not None
+        return cost.replaced_token_head_flops(self.sizes, num_positions, has_transform)

@@ -1,6 +1,7 @@
 """Pretraining models, one folder each. Start with README.md in this folder."""
 
 from keras_corrupt.models import preset_directory
+from keras_corrupt.models.coco_lm.coco_lm import CocoLM
 from keras_corrupt.models.electra.electra import Electra
 from keras_corrupt.models.electra_tt.electra_tt import ElectraTT
 from keras_corrupt.models.electric.electric import Electric
@@ -11,6 +12,7 @@ from keras_corrupt.models.trained_presets import directory_of
 from keras_corrupt.models.two_tower.two_tower import TwoTower
 
 __all__ = [
+    "CocoLM",
     "Electra",
     "ElectraTT",
     "Electric",

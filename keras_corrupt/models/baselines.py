@@ -17,7 +17,7 @@ class Unigram(NamedTuple):
     accuracy: float
 
 
-def unigram_baseline(unigrams, token_ids, padding_mask, unmaskable_ids):
+def unigram_baseline(unigrams, token_ids, padding_mask, unmaskable_ids, packed_ids=()):
     """Scores predicting every token from the training corpus's frequencies alone.
 
     Masked positions are a uniform sample of the maskable ones, so the mean over all
@@ -28,6 +28,8 @@ def unigram_baseline(unigrams, token_ids, padding_mask, unmaskable_ids):
         token_ids: int `[examples, length]`, the validation examples.
         padding_mask: int `[examples, length]`.
         unmaskable_ids: Ids never masked.
+        packed_ids: Ids of tokens that were put around the text, `[CLS]` and `[SEP]`,
+            which the counts lack. They are as frequent as in the validation examples.
 
     Returns:
         A `Unigram`.
@@ -38,7 +40,11 @@ def unigram_baseline(unigrams, token_ids, padding_mask, unmaskable_ids):
     (True, 0.5)
     """
     counts = np.array(unigrams, np.float64) + 1.0  # a token may be new in validation
-    counts[list(unmaskable_ids)] = 0.0
+    counts[[*packed_ids, *unmaskable_ids]] = 0.0
+    tokens = token_ids[padding_mask == 1]
+    per_token = counts.sum() / max(1, (~np.isin(tokens, list(packed_ids))).sum())
+    for packed_id in set(packed_ids) - set(unmaskable_ids):
+        counts[packed_id] = per_token * (tokens == packed_id).sum()
     maskable = (padding_mask == 1) & ~np.isin(token_ids, list(unmaskable_ids))
     tokens = token_ids[maskable]
     losses = -np.log(counts[tokens] / counts.sum())

@@ -57,6 +57,8 @@ class Pretrainer(Masks, TokenizerAssets, FusedTraining, TextModel):
     network_arguments = {"encoder": TransformerEncoder}
     #: Name of a loss term -> its weight in the total.
     loss_weights = {}
+    #: Fewest sequences of a batch from which all terms can be learned.
+    smallest_batch = 1
     #: Roles of the tokenizer's special tokens that are never corrupted.
     unmaskable_roles = ("padding", "classify", "separate")
     #: Validation metric -> its name for people, in the order of the closing table.

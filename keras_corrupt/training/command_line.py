@@ -127,6 +127,7 @@ def _flags_of(name, options, given, preset, fallback=True):
             main = False  # the first network is the one that is fine-tuned later
             continue
         kind = what.type or (int | float | bool | str if usual is None else type(usual))
+        kind = str if kind is dict else kind  # in JSON, which `_given` reads
         if usual is None:
             usual = what.default if fallback else "the model's choice"
         about = tyro.conf.arg(
@@ -141,6 +142,8 @@ def _flags_of(name, options, given, preset, fallback=True):
 def _given(options, prefix="--"):
     """Returns the options that have a value, as `PretrainConfig.objective` has them.
 
+    Dicts are given in JSON, and so is `null`, Python's `None`.
+
     Args:
         options: A dataclass that `_flags_of` made, with values.
         prefix: What precedes the names of its flags.
@@ -153,6 +156,9 @@ def _given(options, prefix="--"):
         value = getattr(options, field.name)
         if dataclasses.is_dataclass(value):
             value = _given(value, f"{prefix}{field.name}.") or None
+        elif value == "null":
+            found[field.name] = None
+            continue
         elif isinstance(value, str) and value.startswith("{"):
             try:
                 value = json.loads(value)

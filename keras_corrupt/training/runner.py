@@ -65,6 +65,7 @@ def pretrain(config):
     trial = trial_model(config)
     check_phases(config, trial)
     check_metric_names(trial)
+    check_batch_size(config, trial)
     output = Path(config.output)
     settings = {**config.as_dict(), "backend": keras.backend.backend()}
     with contextlib.ExitStack() as stack:
@@ -102,6 +103,16 @@ def check_metric_names(model):
         raise ValueError(
             f"{type(model).__name__}.metric_names has {', '.join(sorted(unknown))}, "
             "which are no metrics of the model."
+        )
+
+
+def check_batch_size(config, model):
+    """Raises a `ValueError` for batches too small for what a model learns from."""
+    if config.batch_size // config.accumulate < model.smallest_batch:
+        raise ValueError(
+            f"--batch_size {config.batch_size} (over --accumulate {config.accumulate}) "
+            f"is less than the {model.smallest_batch} sequences that "
+            f"{type(model).__name__} compares with each other. Raise it."
         )
 
 
@@ -310,7 +321,11 @@ def unigram_of(info, validation, model):
         for name in ("token_ids", "padding_mask")
     )
     return unigram_baseline(
-        info.unigrams(), token_ids, padding_mask, model.unmaskable_ids
+        info.unigrams(),
+        token_ids,
+        padding_mask,
+        model.unmaskable_ids,
+        (model.tokenizer.classify_id, model.tokenizer.separate_id),
     )
 
 

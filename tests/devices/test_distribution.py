@@ -22,7 +22,7 @@ from tests.training.conftest import with_devices
 SCRIPT = Path(__file__).with_name("train_on_devices.py")
 BACKEND = keras.backend.backend()
 CONFIG = PretrainConfig(model="Electra", preset="tiny", output="")
-SYSTEMS = ("masked_lm", "electra", "teams")
+SYSTEMS = ("masked_lm", "electra", "teams", "coco_lm")
 #: TensorFlow takes long to trace and compile a step for several devices. One is
 #: compiled, the others run eagerly.
 RUNS = {
@@ -32,6 +32,7 @@ RUNS = {
         "masked_lm/all/4/eager",
         "electra/all/2/compiled",
         "teams/all/2/eager",
+        "coco_lm/plain/4/eager",
         "draws//2/eager",
         "continued//1,1/eager",
         "continued//2,1/eager",

@@ -36,9 +36,12 @@ def selection_head(x, candidates):
     return softmax((embeddings * x[:, None]).sum(-1))
 
 
+def replaced_token_classifier(x):
+    return 1 / (1 + jnp.exp(-dense(x, HIDDEN, 1)))
+
+
 def replaced_token_head(x):
-    logits = dense(gelu(dense(x, HIDDEN, HIDDEN)), HIDDEN, 1)
-    return 1 / (1 + jnp.exp(-logits))
+    return replaced_token_classifier(gelu(dense(x, HIDDEN, HIDDEN)))
 
 
 @pytest.mark.parametrize(
@@ -55,6 +58,11 @@ def replaced_token_head(x):
             [(5, SIZE), (5, VOCABULARY)],
         ),
         (
+            cost.replaced_token_head_flops(ENCODER, LENGTH, transform=False),
+            replaced_token_classifier,
+            [(LENGTH, HIDDEN)],
+        ),
+        (
             cost.replaced_token_head_flops(ENCODER, LENGTH),
             replaced_token_head,
             [(LENGTH, HIDDEN)],
@@ -65,7 +73,13 @@ def replaced_token_head(x):
             [(5, HIDDEN), (5, 6, VOCABULARY)],
         ),
     ],
-    ids=["vocabulary", "vocabulary without transform", "replaced token", "selection"],
+    ids=[
+        "vocabulary",
+        "vocabulary without transform",
+        "replaced token without transform",
+        "replaced token",
+        "selection",
+    ],
 )
 def test_a_compiler_counts_the_same(ours, program, shapes):
     assert ours == pytest.approx(counted(program, *shapes), rel=0.005)

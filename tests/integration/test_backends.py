@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 SCRIPT = Path(__file__).with_name("train_five_steps.py")
-SYSTEMS = ("electra", "electric", "masked_lm", "teams", "two_tower")
+SYSTEMS = ("electra", "electric", "masked_lm", "teams", "two_tower", "coco_lm")
 #: Name -> backend, whether XLA compiles whole steps, and what to train. JAX without
 #: XLA runs op by op, which takes minutes.
 PROCESSES = {

@@ -13,6 +13,7 @@ import keras_corrupt
 from keras_corrupt import downstream, keras_classes
 from keras_corrupt.encoders import TransformerEncoder
 from keras_corrupt.models import (
+    CocoLM,
     Electra,
     ElectraTT,
     Electric,
@@ -52,6 +53,7 @@ def test_every_kind_of_file_loads_in_a_fresh_process(tmp_path, tokenizer):
         "masked_lm": MaskedLM(ENCODER, tokenizer=tokenizer),
         "teams": Teams(ENCODER, 2, tokenizer=tokenizer),
         "two_tower": TwoTower(ENCODER, tokenizer=tokenizer),
+        "coco_lm": CocoLM(ENCODER | {"embedding_size": 16}, {}, tokenizer=tokenizer),
         "classifier": downstream.TextClassifier(ENCODER, tokenizer, **labels),
         "tagger": downstream.TokenTagger(ENCODER, tokenizer, **labels),
         "extractor": downstream.SpanExtractor(ENCODER, tokenizer),

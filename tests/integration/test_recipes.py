@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from keras_corrupt import models
-from keras_corrupt.models import Electra, Electric, MaskedLM, Teams
+from keras_corrupt.models import CocoLM, Electra, Electric, MaskedLM, Teams
 from keras_corrupt.models.options import options_of
 from keras_corrupt.training import PretrainConfig
 from keras_corrupt.training.callbacks import read_metrics
@@ -42,6 +42,8 @@ def run(monkeypatch):
     monkeypatch.setitem(Electra.presets, "tiny", electra)
     monkeypatch.setitem(Electric.presets, "tiny", electra)
     monkeypatch.setitem(MaskedLM.presets, "tiny", {"encoder": small})
+    coco_lm = {"discriminator": small, "generator": {"num_layers": 1}}
+    monkeypatch.setitem(CocoLM.presets, "tiny", coco_lm)
     teams = {"discriminator": small | {"num_layers": 2}, "generator_layers": 2}
     monkeypatch.setitem(Teams.presets, "tiny", teams)
 

@@ -19,6 +19,7 @@ from keras_corrupt.corruption import (
 )
 from keras_corrupt.devices.replicas import Dropout
 from keras_corrupt.models import (
+    CocoLM,
     Electra,
     ElectraTT,
     Electric,
@@ -38,6 +39,8 @@ MODELS = {
     "electric": (Electric, {}),
     "teams": (Teams, {}),
     "two_tower": (TwoTower, {}),
+    "coco_lm": (CocoLM, {}),
+    "coco_lm_all_tokens": (CocoLM, {"token_task": "all_token_lm"}),
 }
 
 
@@ -45,8 +48,10 @@ def make_model(name):
     cls, options = MODELS[name]
     encoder = SIZES["discriminator"] | {"num_layers": 1}
     assert not {"dropout", "attention_dropout"} & encoder.keys()  # 0.1 by default
-    rest = {MaskedLM: (), TwoTower: (), Teams: (1,)}
+    rest = {MaskedLM: (), TwoTower: (), Teams: (1,), CocoLM: ({},)}
     rest = rest.get(cls, (SIZES["generator"],))
+    if cls is CocoLM:  # its softmax reads the encoder's output
+        encoder |= {"embedding_size": encoder["hidden_size"]}
     return cls(encoder, *rest, **IDS, **options)
 
 
@@ -65,6 +70,8 @@ def test_a_step_compiles_with_static_shapes(name):
     # value to know a shape, is an error here.
     program = step.experimental_get_compiler_ir(inputs)(stage="hlo")
     assert "f32[6,20,16]" in program  # the discriminator's hidden vectors
+    # No logits of all positions, also where all are learned from.
+    assert "[6,20,50]" not in program and "[120,50]" not in program
     # XLA writes a length that depends on values, and is bounded, as `<=20`. TPUs pay
     # for these with padding, and JAX has none.
     assert re.findall(r"\[[^\]]*<=[^\]]*\]", program) == []

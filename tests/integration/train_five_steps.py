@@ -13,6 +13,7 @@ import numpy as np
 from keras import ops
 
 from keras_corrupt.models import (
+    CocoLM,
     Electra,
     Electric,
     MaskedLM,
@@ -36,6 +37,14 @@ def make_model(run, **encoder):
     discriminator = SIZES["discriminator"] | NO_DROPOUT | {"num_layers": 1} | encoder
     if run == "masked_lm":
         return MaskedLM(discriminator, keep_rate=0.0, random_rate=0.0, **ids)
+    if run == "coco_lm":
+        discriminator |= {
+            "embedding_size": discriminator["hidden_size"],
+            "relative_positions": {"num_buckets": 8, "max_distance": 16},
+        }
+        # The whole text is the only crop that is not drawn. At first all texts are
+        # nearly alike, so that with weight 1 their gradient would hardly show.
+        return CocoLM(discriminator, {}, crop_fraction=1.0, scl_weight=50.0, **ids)
     if run == "teams":
         discriminator |= {"num_layers": 2}
         return Teams(discriminator, 2, candidates="hardest", **ids)

@@ -18,6 +18,17 @@ def test_unigram_loss_and_accuracy_by_hand():
     assert accuracy == 2 / 4
 
 
+def test_special_tokens_that_are_masked_are_as_frequent_as_in_the_examples():
+    unigrams = np.array([0, 0, 0, 7, 2, 0])
+    token_ids = np.array([[1, 3, 3, 2, 0], [1, 4, 2, 5, 2]])
+    padding_mask = np.array([[1, 1, 1, 1, 0], [1, 1, 1, 1, 1]])
+    # Of four tokens of text 12 are counted: three for each, so 6 [CLS] and 9 [SEP].
+    loss, accuracy = unigram_baseline(unigrams, token_ids, padding_mask, (0,), (1, 2))
+    counts = np.array([6, 8, 8, 9, 6, 3, 9, 1, 9])
+    assert loss == pytest.approx(-np.mean(np.log(counts / 27)))
+    assert accuracy == 3 / 9
+
+
 def test_unigram_loss_on_the_training_text_is_its_entropy():
     rng = np.random.default_rng(0)
     p = rng.dirichlet(np.ones(20))

@@ -76,7 +76,8 @@ def test_predictions(tokenizer):
 
 
 @pytest.mark.parametrize(
-    "name", ["Electra", "ElectraTT", "Electric", "MaskedLM", "Teams", "TwoTower"]
+    "name",
+    ["CocoLM", "Electra", "ElectraTT", "Electric", "MaskedLM", "Teams", "TwoTower"],
 )
 def test_on_a_model(name, sizes, tokenizer):
     """Taking the marks away gives the text back."""
@@ -84,6 +85,9 @@ def test_on_a_model(name, sizes, tokenizer):
     networks = {"encoder": size}
     if name in ("Electra", "ElectraTT", "Electric"):
         networks = {"discriminator": size, "generator": sizes["generator"]}
+    if name == "CocoLM":
+        size |= {"embedding_size": size["hidden_size"]}
+        networks = {"discriminator": size, "generator": {}}
     if name == "Teams":
         networks = {"discriminator": size, "generator_layers": 2}
     cls = getattr(models, name)
@@ -91,7 +95,7 @@ def test_on_a_model(name, sizes, tokenizer):
     inputs = tokenizer.pack(["the dog ran on the mat.", "a quick cat sat"], 24)
     texts = model.describe_examples(inputs)
     assert any(" > " in text or ": " in text for text in texts)
-    marks = r"\[(\S+) > \S+ [\d.]+\]|\[(\S+): \S+\]|<(\S+) [\d.]+>"
+    marks = r"\[(\S+) > \S+ [\d.]+(?:: \S+)?\]|\[(\S+): \S+\]|<(\S+) [\d.]+>"
     plain = [re.sub(marks, lambda m: m[1] or m[2] or m[3], text) for text in texts]
     assert plain == [
         "[CLS] the dog ran on the mat . [SEP]",

@@ -2,8 +2,7 @@ import dataclasses
 
 import pytest
 
-from keras_corrupt.models import Electra, MaskedLM, Teams
-from keras_corrupt.models.coco_lm import fine_tuning as coco_lm
+from keras_corrupt.models import CocoLM, Electra, MaskedLM, Teams
 from keras_corrupt.models.fine_tuning import size_of
 
 #: System -> its functions: settings and what was searched.
@@ -11,7 +10,7 @@ PAPERS = {
     "ELECTRA": (Electra.fine_tuning, Electra.fine_tuning_search),
     "BERT": (MaskedLM.fine_tuning, MaskedLM.fine_tuning_search),
     "TEAMS": (Teams.fine_tuning, Teams.fine_tuning_search),
-    "COCO-LM": (coco_lm.settings, coco_lm.search_space),
+    "COCO-LM": (CocoLM.fine_tuning, CocoLM.fine_tuning_search),
 }
 
 
@@ -38,12 +37,12 @@ def test_settings_of_teams():
 
 def test_settings_of_coco_lm():
     # Tables 7 and 8.
-    cola = coco_lm.settings("base", "CoLA")
+    cola = CocoLM.fine_tuning("base", "CoLA")
     assert (cola.beta_2, cola.warmup_fraction, cola.clip_norm) == (0.98, 0.06, 0)
     for size, task in (("base", "MNLI"), ("large", "QQP"), ("large", "squad20")):
-        searched = coco_lm.search_space(size, task)
+        searched = CocoLM.fine_tuning_search(size, task)
         rates = searched["learning_rate"]
-        rate = coco_lm.settings(size, task).learning_rate
+        rate = CocoLM.fine_tuning(size, task).learning_rate
         assert min(rates) <= rate <= max(rates)
 
 

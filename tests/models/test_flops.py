@@ -2,6 +2,7 @@ import pytest
 
 from keras_corrupt.encoders.cost import (
     embedding_flops,
+    encoder_activation_bytes,
     encoder_flops,
     transformer_layer_flops,
 )
@@ -15,6 +16,8 @@ from keras_corrupt.heads.cost import (
     replaced_token_head_flops,
     vocabulary_head_flops,
 )
+from keras_corrupt.models.coco_lm import cost as coco_lm
+from keras_corrupt.models.coco_lm.presets import PRESETS as COCO_LM
 from keras_corrupt.models.cost import training_flops
 from keras_corrupt.models.electra import cost as electra
 from keras_corrupt.models.electra.presets import PRESETS
@@ -104,6 +107,50 @@ def test_teams_is_the_sum_of_its_parts(options, task_layers):
         + teams.selection_head_flops(discriminator, 77, 6)
     )
     assert teams.forward_flops(preset, 512) == expected
+
+
+@pytest.mark.parametrize(
+    "options, extra",
+    [
+        ({}, "crop"),  # 1 + ceil(0.9 * 511)
+        ({"sequence_task": "none"}, ""),
+        ({"sequence_task": "none", "token_task": "all_token_lm"}, "all"),
+        ({"sequence_task": "none", "token_task": "rtd"}, "no head"),
+        ({"sequence_task": "none", "replacements": "random"}, "no sampling"),
+    ],
+    ids=str,
+)
+def test_coco_lm_is_the_sum_of_its_parts(options, extra):
+    preset = {**COCO_LM["base"], **options}
+    main = preset["discriminator"]
+    auxiliary = {**main, "num_layers": 4}
+    head = vocabulary_head_flops(main, 77, transform=False)  # ceil(0.15 * 512)
+    sampling = encoder_flops(auxiliary, 512) + vocabulary_head_flops(main, 77)
+    expected = (
+        encoder_flops(auxiliary, 512, training=True)
+        + vocabulary_head_flops(main, 77)
+        + sampling // 2  # it has no backward pass
+        + encoder_flops(main, 512, training=True)
+        + 512 * (2 * 768 + 1 + 4)  # the copy mechanism's product, bias and sigmoid
+        + head
+    )
+    expected += {
+        "crop": encoder_flops(main, 461, training=True),
+        "": 0,
+        "all": vocabulary_head_flops(main, 512, transform=False),
+        "no head": -head,
+        "no sampling": -(sampling // 2),
+    }[extra]
+    assert coco_lm.forward_flops(preset, 512) == expected
+
+
+def test_coco_lms_second_view_needs_memory_too():
+    alone, both = (
+        coco_lm.activation_bytes({**COCO_LM["base"], "sequence_task": task}, 8, 512, 2)
+        for task in ("none", "scl")
+    )
+    main = COCO_LM["base"]["discriminator"]
+    assert both - alone == encoder_activation_bytes(main, 8, 461, 2)
 
 
 def test_training_is_forward_and_as_much_backward():

@@ -8,6 +8,7 @@ from keras import ops
 from keras_corrupt.corruption import num_masked
 from keras_corrupt.downstream import TextClassifier
 from keras_corrupt.models import (
+    CocoLM,
     Electra,
     ElectraTT,
     Electric,
@@ -40,7 +41,7 @@ def ids():
 # === Inputs ===
 
 
-@pytest.mark.parametrize("system", [Electra, MaskedLM, Teams])
+@pytest.mark.parametrize("system", [CocoLM, Electra, MaskedLM, Teams])
 def test_every_form_of_the_inputs_gives_the_same(system):
     model = system.from_preset("tiny")
     inputs = make_inputs()
@@ -72,13 +73,15 @@ def test_the_tokenizer_says_which_id_is_padding(tokenizer, tmp_path):
         (TwoTower, "token"),
         (Electric, "whole_word"),
         (ElectraTT, "span"),
+        (CocoLM, "whole_word"),
     ],
 )
 def test_lengths_may_vary_from_batch_to_batch(system, masking, ids, tokenizer):
     import tensorflow as tf
 
-    rest = {Teams: (2,), MaskedLM: (), TwoTower: ()}
-    sizes = ENCODER_60, *rest.get(system, (SIZES["generator"],))
+    rest = {Teams: (2,), MaskedLM: (), TwoTower: (), CocoLM: ({},)}
+    square = {"embedding_size": ENCODER_60["hidden_size"]} if system is CocoLM else {}
+    sizes = ENCODER_60 | square, *rest.get(system, (SIZES["generator"],))
     model = system(*sizes, tokenizer=tokenizer, masking=masking)
     model.compile(keras.optimizers.Adam(0.01), jit_compile=COMPILED)
     rows = tf.data.Dataset.from_tensor_slices((ids, [9, 11, 10, 9, 20, 16]))
@@ -289,7 +292,7 @@ def test_the_users_precision_is_respected(tmp_path, tokenizer):
     assert MaskedLM.from_preset(tmp_path / "half").compute_dtype == "bfloat16"
 
 
-@pytest.mark.parametrize("system", [Electra, Teams])
+@pytest.mark.parametrize("system", [CocoLM, Electra, Teams])
 def test_a_summary_has_the_shapes(system, capsys):
     system.from_preset("tiny").summary(line_length=100)
     lines = capsys.readouterr().out

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from keras_corrupt.models import Electra, ElectraTT, Electric, MaskedLM, Teams
+from keras_corrupt.models import CocoLM, Electra, ElectraTT, Electric, MaskedLM, Teams
 from tests.conftest import SIZES
 
 TEXTS = ["the dogs ran slowly on the mats .", "a quick cat sat under the rugs"] * 8
@@ -14,12 +14,17 @@ def make(system, tokenizer, **options):
     sizes = SIZES["discriminator"] | sizes
     if system is Teams:
         return Teams(sizes, 2, tokenizer=tokenizer, **options)
+    if system is CocoLM:
+        sizes |= {"embedding_size": sizes["hidden_size"]}
+        return CocoLM(sizes, {}, tokenizer=tokenizer, **options)
     if system is MaskedLM:
         return MaskedLM(sizes, tokenizer=tokenizer, **options)
     return system(sizes, SIZES["generator"], tokenizer=tokenizer, **options)
 
 
-@pytest.mark.parametrize("system", [Electra, ElectraTT, Electric, MaskedLM, Teams])
+@pytest.mark.parametrize(
+    "system", [CocoLM, Electra, ElectraTT, Electric, MaskedLM, Teams]
+)
 @pytest.mark.parametrize("masking", ["whole_word", "span"])
 def test_pieces_of_a_word_are_masked_together(system, masking, tokenizer):
     model = make(system, tokenizer, masking=masking, mask_rate=0.5)

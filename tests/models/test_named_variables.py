@@ -3,6 +3,7 @@ import numpy as np
 import pytest
 
 from keras_corrupt.models import (
+    CocoLM,
     Electra,
     ElectraTT,
     Electric,
@@ -17,13 +18,17 @@ def make(system, sizes):
     discriminator, ids = sizes["discriminator"], {"mask_id": 4, "unmaskable_ids": (0,)}
     if system is Teams:
         return Teams(discriminator, 2, **ids)
+    if system is CocoLM:
+        discriminator["embedding_size"] = discriminator["hidden_size"]
+        discriminator["relative_positions"] = {"num_buckets": 8, "max_distance": 16}
+        return CocoLM(discriminator, {"num_layers": 1}, **ids)
     if system in (MaskedLM, TwoTower):
         return system(discriminator, **ids)
     return system(**sizes)
 
 
 @pytest.mark.parametrize(
-    "system", [Electra, ElectraTT, Electric, MaskedLM, Teams, TwoTower]
+    "system", [CocoLM, Electra, ElectraTT, Electric, MaskedLM, Teams, TwoTower]
 )
 def test_every_variable_has_a_name_and_the_same_in_another_model(system, sizes):
     names = named_variables(make(system, sizes))

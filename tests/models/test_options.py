@@ -2,6 +2,7 @@ import pytest
 
 from keras_corrupt.encoders import TransformerEncoder
 from keras_corrupt.models import (
+    CocoLM,
     Electra,
     ElectraTT,
     Electric,
@@ -24,7 +25,7 @@ DECIDED |= {"tokenizer", "name", "dtype"}
 
 
 @pytest.mark.parametrize(
-    "system", [Electra, ElectraTT, Electric, MaskedLM, Teams, TwoTower]
+    "system", [CocoLM, Electra, ElectraTT, Electric, MaskedLM, Teams, TwoTower]
 )
 def test_every_argument_of_a_system_and_of_its_encoders_is_an_option(system):
     options = options_of(system)

@@ -10,7 +10,9 @@ from keras_corrupt.evaluation.thesis_tables import (
     preset_sizes,
 )
 from keras_corrupt.heads.cost import replaced_token_head_parameters
-from keras_corrupt.models import Electra, MaskedLM, Teams
+from keras_corrupt.models import CocoLM, Electra, MaskedLM, Teams
+from keras_corrupt.models.coco_lm import cost as coco_lm
+from keras_corrupt.models.coco_lm.presets import PRESETS as COCO_LM
 from keras_corrupt.models.electra import cost as electra
 from keras_corrupt.models.electra.presets import PRESETS
 from keras_corrupt.models.masked_lm import cost as masked_lm
@@ -82,6 +84,31 @@ def test_electra_counts_a_projection_where_widths_differ():
     counts = electra.parameters(preset)
     assert counts["discriminator"] == trainable(model.encoder)
     assert counts["total"] == trainable(model.generator, model.discriminator)
+
+
+@pytest.mark.parametrize(
+    "options",
+    [{}, {"token_task": "rtd"}, {"tied_embeddings": "none"}],
+    ids=str,
+)
+def test_coco_lm_counts_its_variables(options):
+    preset = {**COCO_LM["tiny"], **options}
+    model = CocoLM(**preset)
+    counts = coco_lm.parameters(preset)
+    assert counts["discriminator"] == trainable(model.encoder)
+    of_discriminator = ("discriminator", "rtd_head", "vocabulary_head")
+    assert sum(counts[name] for name in of_discriminator) == trainable(
+        model.discriminator
+    )
+    assert counts["total"] == trainable(model.generator, model.discriminator)
+
+
+@pytest.mark.parametrize(
+    "size, printed", [("base", 110), ("base_plus_plus", 134), ("large_plus_plus", 367)]
+)
+def test_coco_lms_encoders_have_the_parameters_of_table_1(size, printed):
+    counts = coco_lm.parameters(COCO_LM[size])
+    assert counts["discriminator"] / 1e6 == pytest.approx(printed, abs=1.4)
 
 
 @pytest.mark.parametrize(

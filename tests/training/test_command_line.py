@@ -32,6 +32,10 @@ def test_without_flags_it_is_the_recipe():
             {"discriminator": {"attention_dropout": 0, "approximate_gelu": True}},
         ),
         (
+            "--discriminator.relative_positions null",
+            {"discriminator": {"relative_positions": None}},
+        ),
+        (
             '--discriminator.relative_positions {"num_buckets":32,"max_distance":128}',
             {
                 "discriminator": {

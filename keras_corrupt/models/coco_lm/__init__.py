@@ -1,1 +1,1 @@
-"""COCO-LM: so far how its paper fine-tunes."""
+"""COCO-LM: corrective language modelling and sequence contrastive learning."""

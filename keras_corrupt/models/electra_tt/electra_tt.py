@@ -62,7 +62,7 @@ class ElectraTT(TwoTowerDetection):
         self.built = True
 
     def call(self, inputs, training=False):
-        inputs = self.text_inputs(inputs)
+        inputs = self.text_inputs(inputs, training)
         outputs = self.corrupt(inputs, training)
         corrupted_ids = outputs["corrupted_ids"]
         return {

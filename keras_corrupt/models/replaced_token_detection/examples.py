@@ -5,7 +5,7 @@ import numpy as np
 from keras_corrupt.models.rendering import render
 
 
-def describe_detections(model, inputs):
+def describe_detections(model, inputs, addition=None):
     """Writes replaced tokens, and original ones that are suspected.
 
     `[original > replacement 0.93]` is a replaced token with the discriminator's
@@ -15,6 +15,8 @@ def describe_detections(model, inputs):
     Args:
         model: A model with a tokenizer and outputs `rtd_logits`.
         inputs: The model's inputs, NumPy arrays `[batch, length]`.
+        addition: What else is written of a replaced token: a function of the model's
+            outputs, the row and the position, that returns a string.
 
     Returns:
         A list of strings, one for each example.
@@ -28,7 +30,9 @@ def describe_detections(model, inputs):
             corrupted = outputs["corrupted_ids"][row][position]
             p = probabilities[row][position]
             if corrupted != original:
-                yield position, f"[{token(original)} > {token(corrupted)} {p:.2f}]"
+                more = addition(outputs, row, position) if addition else ""
+                change = f"{token(original)} > {token(corrupted)}"
+                yield position, f"[{change} {p:.2f}{more}]"
             elif p > 0.5:
                 yield position, f"<{token(original)} {p:.2f}>"
 

@@ -249,10 +249,11 @@ class ReplacedTokenDetection(GeneratorDiscriminator):
             0.0,
             self.seed_generator,
         )
-        mlm_logits = self.generator(
-            {**inputs, "token_ids": masked_ids}, masking.positions, training=training
+        masked = {**inputs, "token_ids": masked_ids}
+        mlm_logits = self.generator(masked, masking.positions, training=training)
+        sampled_ids = self.sample_replacements(
+            masked, masking.positions, mlm_logits, training
         )
-        sampled_ids = sample_tokens(mlm_logits, self.seed_generator)
         corrupted_ids = replace_tokens(token_ids, masking, sampled_ids)
         return {
             "masked_ids": masked_ids,
@@ -265,6 +266,20 @@ class ReplacedTokenDetection(GeneratorDiscriminator):
             "replaced": objective.replaced_labels(token_ids, corrupted_ids),
             "rtd_weights": inputs["padding_mask"],
         }
+
+    def sample_replacements(self, masked, positions, mlm_logits, training):
+        """Draws the tokens that come to the masked positions.
+
+        Args:
+            masked: The generator's inputs.
+            positions: int32 `[batch, masked]`.
+            mlm_logits: float32 `[batch, masked, vocabulary]`, those it learns from.
+            training: Whether dropout is active in them.
+
+        Returns:
+            int32 `[batch, masked]`, samples of the generator; no gradient flows.
+        """
+        return sample_tokens(mlm_logits, self.seed_generator)
 
     def loss_terms(self, outputs):
         mlm = masked_lm_objective.masked_lm_loss(

@@ -1,0 +1,473 @@
+import keras
+import numpy as np
+import pytest
+from keras import ops
+
+from keras_corrupt.models import CocoLM, load_preset
+from keras_corrupt.models.baselines import Unigram
+from keras_corrupt.models.coco_lm import objective
+from keras_corrupt.models.replaced_token_detection import generator_discriminator
+from keras_corrupt.training import AdamW, PretrainConfig
+from keras_corrupt.training.runner import check_batch_size
+from tests.conftest import SIZES, make_inputs
+from tests.models.conftest import gradients
+
+NO_DROPOUT = {"dropout": 0.0, "attention_dropout": 0.0}
+RELATIVE = {"num_buckets": 8, "max_distance": 16}
+MAIN = SIZES["discriminator"] | {"embedding_size": 16, "relative_positions": RELATIVE}
+IDS = {"mask_id": 4}
+
+
+def once(value):
+    """Marks what backends do not change."""
+    return pytest.param(value, marks=pytest.mark.tensorflow_only)
+
+
+TASKS = ["clm", "all_token_lm"]
+TASKS += map(once, ("rtd", "clm_without_copy", "clm_without_stop_gradient"))
+
+
+def make(**kwargs):
+    """A main network of two layers, an auxiliary one of one layer."""
+    encoder = MAIN | NO_DROPOUT | kwargs.pop("encoder", {})
+    generator = {"num_layers": 1} | kwargs.pop("generator", {})
+    return CocoLM(encoder, generator, **{**IDS, **kwargs})
+
+
+def scrambled(model):
+    for i, v in enumerate(model.trainable_variables):
+        v.assign(v + keras.random.normal(v.shape, stddev=0.3, seed=i))
+    return model
+
+
+def log_softmax(x):
+    return x - np.log(np.exp(x).sum(-1, keepdims=True))
+
+
+def at(array, index):
+    return np.take_along_axis(array, index[..., None], -1)[..., 0]
+
+
+def mean(values, weights):
+    return (values * weights).sum() / weights.sum()
+
+
+def contrastive_by_loops(first, second):
+    """Equation 3, literally: `[texts, size]` each."""
+    views = [*first, *second]
+    losses = []
+    for i, s in enumerate(views):
+        cosine = [s @ t / np.linalg.norm(s) / np.linalg.norm(t) for t in views]
+        positive = cosine[(i + len(first)) % len(views)]
+        others = sum(np.exp(c) for j, c in enumerate(cosine) if j != i)
+        losses.append(np.log(others) - positive)
+    return np.mean(losses)
+
+
+def expected_terms(model, inputs, outputs):
+    """All losses in NumPy, from logits, and from [CLS] of both views."""
+    o = {name: np.array(x) for name, x in outputs.items()}
+    weights, real, targets = (
+        o["masked_weights"],
+        inputs["padding_mask"],
+        o["target_ids"],
+    )
+    positions, replaced = (
+        o["masked_positions"],
+        inputs["token_ids"] != o["corrupted_ids"],
+    )
+    terms = {"mlm": mean(-at(log_softmax(o["mlm_logits"]), targets), weights)}
+    copying = 1 / (1 + np.exp(o["rtd_logits"]))
+    terms["rtd"] = mean(-np.log(np.where(replaced, 1 - copying, copying)), real)
+    if model.token_task == "all_token_lm":
+        hidden = np.array(model.encoder({**inputs, "token_ids": o["corrupted_ids"]}))
+        head = model.discriminator.vocabulary_head
+        table = np.array(model.encoder.embeddings.token.embeddings)
+        softmax = np.exp(log_softmax(hidden @ table.T + np.array(head.bias)))
+        softmax = at(softmax, inputs["token_ids"])
+        terms["lm"] = mean(-np.log(~replaced * copying + (1 - copying) * softmax), real)
+        del terms["rtd"]
+    elif model.token_task != "rtd":
+        softmax = at(np.exp(log_softmax(o["lm_logits"])), targets)
+        copying = np.take_along_axis(copying, positions, 1)
+        same = np.take_along_axis(~replaced, positions, 1)
+        probability = same * copying + (1 - copying) * softmax
+        if model.token_task == "clm_without_copy":
+            probability = softmax
+        terms["lm"] = mean(-np.log(probability), weights)
+    if model.sequence_task == "scl":
+        views = ({**inputs, "token_ids": o["corrupted_ids"]}, inputs)
+        terms["scl"] = contrastive_by_loops(
+            *(np.array(model.encoder(view))[:, 0].astype("float64") for view in views)
+        )
+    return terms
+
+
+@pytest.mark.parametrize("sequence_task", ["scl", once("none")])
+@pytest.mark.parametrize("token_task", TASKS)
+def test_loss_equals_numpy(token_task, sequence_task, inputs):
+    options = {"token_task": token_task, "sequence_task": sequence_task}
+    model = scrambled(make(mask_rate=0.5, crop_fraction=1.0, **options))
+    outputs = model(inputs)
+    # Some samples are the originals: copying shows.
+    outputs["sampled_ids"] = np.where(
+        np.arange(10) % 2, outputs["target_ids"], outputs["sampled_ids"]
+    ).astype("int32")
+    with pytest.MonkeyPatch.context() as patch:
+        fixed = outputs["sampled_ids"]
+        patch.setattr(generator_discriminator, "sample_tokens", lambda *_: fixed)
+        masks = {n: outputs[f"masked_{n}"] for n in ("positions", "weights")}
+        given = {**inputs, **{f"masked_{n}": np.array(x) for n, x in masks.items()}}
+        outputs = model(given)
+    loss = float(model.compute_loss(inputs, y_pred=outputs))
+    terms = expected_terms(model, inputs, outputs)
+    metrics = {m.name: float(m.result()) for m in model.metrics}
+    found = {name[:-5] for name in metrics if name.endswith("_loss")}
+    assert found == set(terms) == set(model.loss_weights)
+    for name, value in terms.items():
+        assert metrics[f"{name}_loss"] == pytest.approx(value, rel=1e-4)
+    weights = {"mlm": 1, "rtd": 50, "lm": 1, "scl": 1}
+    total = sum(weights[name] * value for name, value in terms.items())
+    assert loss == pytest.approx(total, rel=1e-4)
+
+
+@pytest.mark.tensorflow_only
+def test_losses_have_the_papers_weights():
+    assert make().loss_weights == {"mlm": 1.0, "rtd": 50.0, "lm": 1.0, "scl": 1.0}
+    weights = make(rtd_weight=2.0, scl_weight=0.0).loss_weights
+    assert (weights["rtd"], weights["scl"]) == (2.0, 0.0)
+
+
+def test_rows_of_padding_are_no_negatives():
+    rng = np.random.default_rng(0)
+    views = rng.normal(size=(5, 2, 8)).astype("float32")
+    views[3] = 0.0  # whatever it is
+    present = np.array([True, True, True, False, True])
+    unit = objective.unit_vectors(views)
+    same = np.eye(5, dtype=bool)
+    loss = objective.contrastive_loss(objective.cosines(unit, unit), same, present)
+    loss = np.array(loss)
+    assert np.isfinite(loss).all()
+    rest = views[present].astype("float64")
+    expected = contrastive_by_loops(rest[:, 0], rest[:, 1])
+    assert loss[present].mean() == pytest.approx(expected, rel=1e-5)
+
+
+def test_a_batch_of_one_contrasts_nothing():
+    """It trains by the other losses; nothing is infinite."""
+    model = make()
+    inputs = make_inputs(batch=1)
+    loss = float(model.compute_loss(inputs, y_pred=model(inputs)))
+    metrics = {m.name: float(m.result()) for m in model.metrics}
+    assert metrics["scl_loss"] == pytest.approx(0.0, abs=1e-6)
+    assert np.isfinite(loss) and loss > metrics["mlm_loss"]
+    assert np.isfinite(list(metrics.values())).all()
+    assert model.smallest_batch == 2
+    assert make(sequence_task="none").smallest_batch == 1
+
+
+@pytest.mark.parametrize("batch_size, accumulate", [(1, 1), (4, 4)])
+def test_a_run_with_batches_of_one_text_is_refused(batch_size, accumulate):
+    config = PretrainConfig(
+        model="CocoLM",
+        preset="tiny",
+        output="",
+        batch_size=batch_size,
+        accumulate=accumulate,
+    )
+    model = make()
+    message = rf"--batch_size {batch_size} .*--accumulate {accumulate}.* 2 sequences"
+    with pytest.raises(ValueError, match=message):
+        check_batch_size(config, model)
+    check_batch_size(config, make(sequence_task="none"))
+
+
+def test_a_text_of_three_tokens_and_one_of_none():
+    model = make(mask_rate=0.5)
+    ids = np.array([[2, 9, 3, 0], [2, 3, 0, 0], [0, 0, 0, 0], [2, 9, 8, 3]], "int32")
+    outputs = model({"token_ids": ids})
+    assert np.isfinite(float(model.compute_loss(y_pred=outputs)))
+    found = gradients(model, {"token_ids": ids}, list(model.loss_weights))
+    assert all(np.isfinite(g).all() for g in found.values())
+
+
+# === Gradients ===
+
+
+@pytest.fixture(scope="module")
+def model():
+    keras.utils.set_random_seed(0)
+    return scrambled(make(mask_rate=0.5))
+
+
+def sizes_of(found, part):
+    # A softmax does not see a constant added to every key's logit.
+    variables = [v for v in part.trainable_variables if "key/bias" not in v.path]
+    return [np.abs(found[id(v)]).max() for v in variables]
+
+
+def test_every_term_trains_its_network(model, inputs):
+    found = {term: gradients(model, inputs, [term]) for term in model.loss_weights}
+    main, auxiliary = model.discriminator, model.generator
+    table = main.encoder.embeddings.token
+    assert auxiliary.encoder.embeddings.token is table
+    for part, terms in (
+        (table, ["mlm", "rtd", "lm", "scl"]),
+        (auxiliary.encoder.layers_[0], ["mlm"]),
+        (auxiliary.encoder.embeddings.position, ["mlm"]),
+        (auxiliary.encoder.position_bias, ["mlm"]),
+        (auxiliary.head.transform, ["mlm"]),
+        (main.encoder.layers_[0], ["rtd", "lm", "scl"]),
+        (main.encoder.embeddings.position, ["rtd", "lm", "scl"]),
+        (main.encoder.position_bias, ["rtd", "lm", "scl"]),
+        # None through the copy probability in L_LM.
+        (main.head, ["rtd"]),
+    ):
+        moved = {term: sizes_of(found[term], part) for term in found}
+        assert all(all(s) or not any(s) for s in moved.values())
+        assert [term for term in found if all(moved[term])] == terms
+    bias = id(main.vocabulary_head.bias)
+    assert [term for term in found if found[term][bias].any()] == ["lm"]
+
+
+@pytest.mark.parametrize("task", ["all_token_lm", "clm_without_stop_gradient"])
+def test_without_stop_gradient_l_lm_trains_copying(task, inputs):
+    model = scrambled(make(mask_rate=0.5, token_task=task))
+    assert all(sizes_of(gradients(model, inputs, ["lm"]), model.discriminator.head))
+
+
+def test_contrast_has_gradients_into_both_views(inputs):
+    """What stands in one view only is moved by that view."""
+    model = scrambled(make(crop_fraction=1.0, replacements="random"))
+    rows = np.arange(6)
+    ids = inputs["token_ids"].copy()
+    ids[rows, 1] = 10  # replaced by 11 below, so that the crop alone has it
+    ids[(ids == 11) | ((ids == 10) & (np.arange(20) > 1))] = 12
+    given = {
+        **inputs,
+        "token_ids": ids,
+        "masked_positions": np.full((6, 1), 1, "int32"),
+        "masked_weights": np.ones((6, 1), "float32"),
+    }
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(keras.random, "randint", lambda *_: ops.full((6, 1), 11, "int32"))
+        found = gradients(model, given, ["scl"])
+    table = found[id(model.encoder.embeddings.token.embeddings)]
+    assert np.abs(table[10]).max() > 1e-4 and np.abs(table[11]).max() > 1e-4
+    assert not table[13:][~np.isin(np.arange(13, 50), ids)].any()
+
+
+# === Sampling ===
+
+
+def test_samples_are_drawn_without_dropout_and_learned_with_it(inputs, monkeypatch):
+    seen = []
+
+    def sample(logits, seed):
+        seen.append(np.array(logits))
+        return ops.cast(ops.argmax(logits, axis=-1), "int32")
+
+    monkeypatch.setattr(generator_discriminator, "sample_tokens", sample)
+    model = scrambled(make(generator={"dropout": 0.5}))
+    outputs = model(inputs, training=True)
+    masked = {**inputs, "token_ids": outputs["masked_ids"]}
+    expected = model.generator(masked, outputs["masked_positions"], training=False)
+    np.testing.assert_allclose(seen[0], np.array(expected), atol=1e-5)
+    assert abs(seen[0] - np.array(outputs["mlm_logits"])).max() > 0.1
+    monkeypatch.undo()
+    found = gradients(model, inputs, ["mlm"])  # still learns
+    assert any(sizes_of(found, model.generator.encoder.layers_[0]))
+
+
+@pytest.mark.tensorflow_only
+def test_special_tokens_may_be_masked_padding_not(model):
+    inputs = make_inputs(batch=40)
+    outputs = model(inputs)
+    targets = np.array(outputs["target_ids"])[np.array(outputs["masked_weights"]) > 0]
+    assert {2, 3} < set(targets.tolist()) and 0 not in targets
+
+
+def test_random_replacements_are_uniform():
+    model = make(replacements="random", mask_rate=0.9)
+    sampled = model(make_inputs(batch=300))["sampled_ids"]
+    counts = np.bincount(np.array(sampled).ravel(), minlength=50)
+    expected = counts.sum() / 50
+    assert len(counts) == 50
+    assert ((counts - expected) ** 2 / expected).sum() < 49 + 5 * np.sqrt(2 * 49)
+
+
+# === Networks of the ablations ===
+
+
+@pytest.mark.tensorflow_only
+def test_networks_share_token_embeddings_only_or_nothing():
+    for tied, shared in (("token", True), ("none", False)):
+        model = make(tied_embeddings=tied)
+        main, auxiliary = model.discriminator.encoder, model.generator.encoder
+        same = auxiliary.embeddings.token is main.embeddings.token
+        assert same == shared
+        for part in ("position", "segment", "norm"):
+            ours, theirs = (getattr(e.embeddings, part) for e in (auxiliary, main))
+            assert ours is not theirs
+        assert auxiliary.position_bias is not main.position_bias
+        # One table for all layers of a network.
+        tables = [v for v in model.variables if v.name == "table"]
+        assert [tuple(v.shape) for v in tables] == [(8, 2), (8, 2)]
+
+
+@pytest.mark.tensorflow_only
+def test_without_relative_positions_and_with_electras_auxiliary(inputs):
+    narrow = {"num_layers": 2, **SIZES["generator"]}
+    model = make(encoder={"relative_positions": None}, generator=narrow)
+    for network in (model.discriminator, model.generator):
+        assert network.encoder.position_bias is None
+    assert model.generator.encoder.hidden_size == 8
+    assert model.generator.encoder.embedding_projection is not None
+    again = CocoLM.from_config(model.get_config())
+    assert again.count_params() == model.count_params()
+    assert np.isfinite(float(model.compute_loss(y_pred=model(inputs))))
+
+
+# === What a run shows ===
+
+
+def test_metrics_equal_numpy(model, inputs):
+    bias = model.discriminator.head.classifier.bias  # so that some are found original
+    bias.assign(bias - ops.mean(model(inputs)["rtd_logits"]))
+    bias = model.discriminator.vocabulary_head.bias  # and some are not copied
+    bias.assign(np.random.default_rng(0).normal(scale=30, size=50))
+    model.reset_metrics()
+    outputs = model(inputs)
+    loss = model.compute_loss(inputs, y_pred=outputs)
+    assert np.isfinite(float(loss))
+    o = {name: np.array(x) for name, x in outputs.items()}
+    metrics = {m.name: float(m.result()) for m in model.metrics}
+    assert set(model.metric_names) < set(metrics)
+
+    original = (inputs["token_ids"] == o["corrupted_ids"]) * inputs["padding_mask"]
+    copied = mean(o["rtd_logits"] <= 0, original)
+    assert 0 < copied < 1
+    assert metrics["original_copy_accuracy"] == pytest.approx(copied, rel=1e-5)
+    copying = 1 / (1 + np.exp(o["rtd_logits"]))
+    copying = np.take_along_axis(copying, o["masked_positions"], 1)[..., None]
+    probabilities = (1 - copying) * np.exp(log_softmax(o["lm_logits"]))
+    read = o["sampled_ids"][..., None]
+    np.put_along_axis(
+        probabilities, read, np.take_along_axis(probabilities, read, -1) + copying, -1
+    )
+    likeliest = probabilities.argmax(-1)
+    np.testing.assert_array_equal(o["corrected_ids"], likeliest)
+    assert 0.1 < (likeliest == o["sampled_ids"]).mean() < 0.9
+    same = o["sampled_ids"] == o["target_ids"]
+    for name, which in (("original", same), ("replaced", ~same)):
+        weights = o["masked_weights"] * which
+        right = mean(likeliest == o["target_ids"], weights) if weights.any() else 0.0
+        assert metrics[f"{name}_lm_accuracy"] == pytest.approx(right, rel=1e-5)
+
+    cosines = o["cosines"].astype("float64")
+    positive = np.array([cosines[i, 0, i, 1] for i in range(6)])
+    assert metrics["positive_cosine"] == pytest.approx(positive.mean(), rel=1e-5)
+    different = np.array(
+        [cosines[i, :, j] for i in range(6) for j in range(6) if i != j]
+    )
+    assert metrics["random_cosine"] == pytest.approx(different.mean(), abs=1e-5)
+    # Of unit vectors, |x - y|^2 = 2 - 2 cos.
+    assert metrics["alignment"] == pytest.approx((2 - 2 * positive).mean(), rel=1e-5)
+    uniformity = np.log(np.exp(-2 * (2 - 2 * different)).mean())
+    assert metrics["uniformity"] == pytest.approx(uniformity, rel=1e-4)
+
+    baselines = model.baselines(metrics, Unigram(7.0, 0.05))
+    assert baselines["positive_cosine"] == (metrics["random_cosine"], "other texts")
+    alike = metrics | {"positive_cosine": 0.4, "random_cosine": 0.5}
+    assert any("--accumulate" in w for w in model.warnings(alike, Unigram(9.0, 0.05)))
+
+
+@pytest.mark.tensorflow_only
+def test_examples_show_corrections(tokenizer):
+    size = {"vocabulary_size": tokenizer.vocabulary_size}
+    model = make(encoder=size, tokenizer=tokenizer, mask_rate=0.5)
+    inputs = tokenizer.pack(["the dog ran on the mat.", "a quick cat sat"], 24)
+    texts = " ".join(model.describe_examples(inputs))
+    assert " > " in texts and "]" in texts
+    assert all(": " in part for part in texts.split("[")[1:] if " > " in part)
+    plain = make(encoder=size, tokenizer=tokenizer, token_task="rtd")
+    assert "colon" in model.examples_legend
+    assert "colon" not in plain.examples_legend
+    assert len(plain.describe_examples(inputs)) == 2
+
+
+# === Presets ===
+
+
+@pytest.mark.parametrize(
+    "options",
+    [{}, {"token_task": "rtd", "sequence_task": "none", "tied_embeddings": "none"}],
+    ids=str,
+)
+def test_preset_and_keras_file_round_trip(tmp_path, options, inputs):
+    model = scrambled(make(**options))
+    model.save_to_preset(tmp_path / "preset")
+    model.save(tmp_path / "model.keras")
+    for loaded in (
+        load_preset(tmp_path / "preset"),
+        keras.saving.load_model(tmp_path / "model.keras"),
+    ):
+        assert loaded.get_config() == model.get_config()
+        assert loaded.count_params() == model.count_params()
+        assert loaded.loss_weights == model.loss_weights
+        positions = np.tile(np.array([[1, 3]], "int32"), (6, 1))
+        found = {"discriminator": (inputs,), "generator": (inputs, positions)}
+        for name, arguments in found.items():
+            ours, theirs = (m.networks[name](*arguments) for m in (model, loaded))
+            np.testing.assert_array_equal(np.array(ours), np.array(theirs))
+        if model.corrects:
+            hidden = model.encoder(inputs)
+            ours, theirs = (
+                m.discriminator.vocabulary_head(hidden, positions)
+                for m in (model, loaded)
+            )
+            np.testing.assert_array_equal(np.array(ours), np.array(theirs))
+
+
+def test_fit_learns_a_pattern():
+    """All tokens of a sequence are the same one."""
+    ids = np.random.default_rng(0).integers(5, 50, (512, 1)).repeat(12, axis=1)
+    ids = ids.astype("int32")
+    model = make(
+        encoder={"initializer_range": 0.1}, replacements="random", rtd_weight=5.0
+    )
+    compiled = keras.backend.backend() == "jax"  # op by op it takes minutes
+    model.compile(AdamW(8e-3, global_clipnorm=1.0), jit_compile=compiled)
+    model.fit(ids, batch_size=64, epochs=16, verbose=0)
+    last = model.evaluate(ids, batch_size=64, verbose=0, return_dict=True)
+    assert last["rtd_auc"] > 0.95
+    assert last["mlm_accuracy"] > 0.9
+    assert last["replaced_lm_accuracy"] > 0.7  # chance: 1/45
+    assert last["positive_cosine"] > last["random_cosine"] + 0.5
+
+
+@pytest.mark.parametrize(
+    "options, message",
+    [
+        ({"token_task": "mlm"}, "`token_task`.*clm.*rtd.*all_token_lm.*got 'mlm'"),
+        ({"sequence_task": "nsp"}, "`sequence_task`.*scl.*none.*got 'nsp'"),
+        ({"replacements": "all"}, "`replacements`.*sampled.*random.*got 'all'"),
+        ({"tied_embeddings": "all"}, "`tied_embeddings`.*token.*none.*got 'all'"),
+        ({"crop_fraction": 0.0}, "`crop_fraction`.*more than 0.*at most 1.*got 0.0"),
+        ({"crop_fraction": 90}, "`crop_fraction`.*got 90"),
+        ({"crop_fraction": "most"}, "`crop_fraction`.*got 'most'"),
+        ({"rtd_weight": -1}, "`rtd_weight`.*at least 0"),
+        ({"scl_weight": "none"}, "`scl_weight`.*at least 0"),
+        ({"encoder": {"embedding_size": 8}}, "`discriminator`.*embedding_size=8.*rtd"),
+        ({"mask_id": 50}, "`mask_id` 50.*vocabulary_size=50"),
+    ],
+    ids=str,
+)
+def test_constructor_errors(options, message):
+    with pytest.raises(ValueError, match=message):
+        make(**options)
+
+
+@pytest.mark.tensorflow_only
+def test_detection_alone_needs_no_equal_sizes():
+    assert make(encoder={"embedding_size": 8}, token_task="rtd").corrects is False
