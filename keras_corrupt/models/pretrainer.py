@@ -134,17 +134,7 @@ class Pretrainer(Masks, TokenizerAssets, FusedTraining, TextModel):
         """Updates the model's own metrics from the outputs of `call`."""
 
     def token_log_probabilities(self, inputs):
-        """Returns log p(x_t | all other tokens) of the tokens of a text as it is.
-
-        `keras_corrupt.scoring` adds them up. Most systems learn no such thing.
-
-        Args:
-            inputs: A dict of the three arrays of every text model.
-
-        Returns:
-            float32 `[batch, length]`; what it has at special tokens and padding means
-            nothing.
-        """
+        """Returns log p(x_t | all other tokens), `[batch, length]`, if it knows it."""
         raise NotImplementedError
 
     def forward_flops(self, length):
