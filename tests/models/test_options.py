@@ -60,7 +60,7 @@ def test_options_change_the_model(sizes):
             {"rtd_wieght": 1},
             "Electra has no option 'rtd_wieght'. The nearest are rtd_w",
         ),
-        ({"qqq": 1}, "'qqq'. It has discriminator, generator, "),
+        ({"qqq": 1}, "'qqq'. It has discriminator, disjoint_masks, "),
         ({"generator": {"num_layer": 1}}, "nearest are generator.num_layers"),
         ({"generator": 12}, "'generator' of Electra is a network: give a dict"),
         ({"vocabulary_size": 12}, "no option 'vocabulary_size'"),
