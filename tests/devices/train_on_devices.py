@@ -24,7 +24,7 @@ import pytest
 import tensorflow as tf
 
 from keras_corrupt.corruption import Masking
-from keras_corrupt.models import MaskedLM, pretrainer
+from keras_corrupt.models import MaskedLM, masks
 from keras_corrupt.models.replaced_token_detection import generator_discriminator
 from keras_corrupt.training import (
     AdamW,
@@ -173,7 +173,7 @@ def continued(data, counts):
         tempfile.TemporaryDirectory() as output,
     ):
         patch.setitem(MaskedLM.presets, "tiny", preset)
-        patch.setattr(pretrainer, "choose_positions", first_positions)
+        patch.setattr(masks, "choose_positions", first_positions)
         patch.setattr(Checkpoints, "save", save_and_end)
         for count in counts:
             config = PretrainConfig(
@@ -203,7 +203,7 @@ def continued(data, counts):
     return arrays | {name: np.array([row[name] for row in rows]) for name in names}
 
 
-def first_positions(inputs, mask_rate, unmaskable_ids, seed):
+def first_positions(inputs, mask_rate, unmaskable_ids, seed, num_masks):
     """Chooses the same positions each time."""
     ones = keras.ops.ones_like(inputs["token_ids"][:, :4])
     positions = ones * keras.ops.arange(1, 5, dtype="int32")

@@ -68,7 +68,7 @@ def run(monkeypatch, config, *flags):
             "no option 'generator.layers'.*generator.num_layers",
         ),
         ({"objective": {"generator": 3}}, "'generator'.*is a network.*not 3"),
-        ({"model": "Electric"}, "'Electric' is none of the known.*Electra, MaskedLM"),
+        ({"model": "Elektra"}, "'Elektra' is none of the known.*Electric, MaskedLM"),
         ({"model": "absent:Own"}, "'absent:Own' cannot be imported: No module"),
         ({"model": "math:sqrt"}, "'math:sqrt' is none of the known"),
         ({"objective": {"tied_embeddings": "x"}}, "token_and_position.*got 'x'"),

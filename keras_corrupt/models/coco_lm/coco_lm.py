@@ -296,7 +296,7 @@ class CocoLM(ReplacedTokenDetection):
                 outputs["replaced"] == 0,
                 stop_gradient=False,
             )
-            return -value, outputs["padding_mask"]
+            return -value, outputs["rtd_weights"]
         loss = masked_lm_loss(outputs["lm_logits"], outputs["target_ids"])
         if self.token_task != "clm_without_copy":
             positions = outputs["masked_positions"]

@@ -63,9 +63,7 @@ def analyses(outputs):
     Returns:
         A dict from names to values and their weights, of one shape.
     """
-    original = (1.0 - outputs["replaced"]) * ops.cast(
-        outputs["padding_mask"], "float32"
-    )
+    original = (1.0 - outputs["replaced"]) * ops.cast(outputs["rtd_weights"], "float32")
     copied = ops.cast(outputs["rtd_logits"] <= 0, "float32")
     found = {"original_copy_accuracy": (copied, original)}
     if "corrected_ids" in outputs:
