@@ -22,7 +22,7 @@ VOCABULARY_FILE = "vocab.txt"
 INSIDE = "##"  # before a piece that continues a word
 # Starting TensorFlow Text takes as long as encoding so many characters without it, if
 # TensorFlow is loaded and if it is not; and calling it, so many of one batch.
-_START, _START_ALONE, _CALL = 2_000_000, 8_000_000, 4_000
+_START, _START_ALONE, _CALL = 2_000_000, 20_000_000, 4_000
 
 
 class WordPieceTokenizer(Tokenizer):
