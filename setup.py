@@ -50,6 +50,7 @@ setup(
         "matplotlib>=3.8",
         "numba>=0.61",
         "numpy>=1.26",
+        "rapidfuzz>=3.9",
         "safetensors>=0.4",
         "scikit-learn>=1.5",
         "scipy>=1.11",

@@ -29,7 +29,12 @@ __all__ = [
 KERAS_CLASSES = {
     "encoders": ("Dense", "TransformerEncoder"),
     "models": (
-        *("CocoLM", "Electra", "ElectraTT", "Electric", "MaskedLM", "Teams"),
+        "CocoLM",
+        "Electra",
+        "ElectraTT",
+        "Electric",
+        "MaskedLM",
+        "Teams",
         "TwoTower",
     ),
     "training": ("AdamW", "WarmupLinearDecay"),

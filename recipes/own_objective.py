@@ -70,7 +70,7 @@ class MovedWords(Pretrainer):
     # === The objective ===
 
     def call(self, inputs, training=False):
-        inputs = self.text_inputs(inputs, training)
+        inputs = self.text_inputs(inputs)
         chosen = self.choose_positions(inputs)  # [batch, slots]
         tokens = gather_tokens(inputs["token_ids"], chosen.positions)
         count = ops.maximum(ops.sum(chosen.weights, axis=1, keepdims=True), 1.0)

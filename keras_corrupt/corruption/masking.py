@@ -98,8 +98,10 @@ def choose_positions(inputs, mask_rate, unmaskable_ids, seed, num_masks=1):
 def slots_of(mask_rate, length, num_masks):
     """Returns the slots of each of `num_masks` masks that have nothing in common."""
     slots = num_masked(mask_rate, length)
-    least = min if isinstance(slots, int) and isinstance(length, int) else ops.minimum
-    return slots if num_masks == 1 else least(slots, length // num_masks)
+    if num_masks == 1:
+        return slots
+    smallest = min if isinstance(slots, int) else ops.minimum
+    return smallest(slots, length // num_masks)
 
 
 def check_rates(keep_rate, random_rate=0.0):

@@ -97,8 +97,8 @@ def _choose(inputs, mask_rate, maskable, starts, seed, num_masks):
     batch, length = ops.shape(inputs["token_ids"])
     real = ops.sum(ops.cast(inputs["padding_mask"], "float32"), axis=1)
     # The small constant undoes float32's rounding up of, say, 0.15 * 100.
-    slots = slots_of(mask_rate, length, num_masks)
     room = ops.cast(ops.ceil(mask_rate * real - 1e-4), "int32")[:, None]
+    slots = slots_of(mask_rate, length, num_masks)
     room = ops.minimum(room, slots)
 
     # The unit of each token, counted from 0. Tokens before the first start ([CLS]) are

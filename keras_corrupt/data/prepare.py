@@ -213,7 +213,7 @@ class _Progress:
         if bad := warning(segmentation):
             self.say(bad)
         if tokenizer.why_slow:
-            self.say(f"note: much text takes five times as long: {tokenizer.why_slow}")
+            self.say(f"note: much text takes four times as long: {tokenizer.why_slow}")
         if tokenizer.flags.get("language_neutral", tokenizer.kind != "wordpiece"):
             self.say(
                 "note: only word pieces without language_neutral can be exported "

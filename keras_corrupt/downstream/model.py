@@ -11,9 +11,9 @@ from keras_corrupt.downstream.batches import make_batches
 from keras_corrupt.encoders import TextModel, TransformerEncoder
 from keras_corrupt.kernels import FusedTraining
 from keras_corrupt.models import preset_directory
-from keras_corrupt.models.changes import with_global_policy
 from keras_corrupt.models.encoder_sizes import ENCODERS
 from keras_corrupt.models.loss import added_losses, weighted_mean
+from keras_corrupt.models.overrides import with_global_policy
 from keras_corrupt.models.pretrainer import Pretrainer
 from keras_corrupt.models.registry import registered_name
 from keras_corrupt.models.tokenizer_assets import TokenizerAssets

@@ -75,9 +75,8 @@ def variances(gradients):
         gradients: float `[draws, masks, weights]`.
 
     Returns:
-        Four numbers: the variance of one mask's gradient; the covariance of two of a
-        draw; the variance of the mean over a draw's masks; and that of the mean over as
-        many masks of different draws, which is the first over their number.
+        Three numbers: the variance of one mask's gradient; the covariance of two of a
+        draw; and the variance of the mean over a draw's masks.
 
     Raises:
         ValueError: There are fewer than two draws.
@@ -86,7 +85,7 @@ def variances(gradients):
 
     >>> draws = np.array([[[2.0, 0.0], [0.0, 2.0]], [[0.0, 2.0], [2.0, 0.0]]] * 500)
     >>> [round(float(x), 2) for x in variances(draws)]
-    [2.0, -2.0, 0.0, 1.0]
+    [2.0, -2.0, 0.0]
     """
     draws, masks, _ = gradients.shape
     if draws < 2:
@@ -101,7 +100,7 @@ def variances(gradients):
     within = own.sum(axis=(1, 2)).mean() - np.trace(own.mean(axis=0))
     covariance = within / max(1, masks * (masks - 1)) - squared_mean
     mean = own.mean() - squared_mean
-    return variance, covariance, mean, variance / masks
+    return variance, covariance, mean
 
 
 def masks_at_distance(rng, maskable, size, shared):
@@ -142,8 +141,7 @@ def measure(gradient_of, batch, unmaskable_ids, settings):
         one-mask gradient: by name, and by Hamming distance over the largest.
     """
     rng = np.random.default_rng(settings.seed)
-    parts = {name: [] for name in ("covariance", "disjoint", "independent")}
-    distances = {}
+    parts, distances = {}, {}
     slots = num_masked(settings.mask_rate, batch["token_ids"].shape[1])
     for row in range(len(batch["token_ids"])):
         text = {name: array[row : row + 1] for name, array in batch.items()}
@@ -157,37 +155,60 @@ def measure(gradient_of, batch, unmaskable_ids, settings):
 
         def gradient(positions, text=text, spare=slots - size):
             # Of one shape for all texts, so that the step is compiled once.
+            weights = np.ones((1, len(positions)), "float32")
             masks = {
                 "masked_positions": np.pad(positions, (0, spare)).astype("int32")[None],
-                "masked_weights": np.pad(
-                    np.ones((1, len(positions)), "float32"), ((0, 0), (0, spare))
-                ),
+                "masked_weights": np.pad(weights, ((0, 0), (0, spare))),
             }
             return gradient_of({**text, **masks})
 
-        draws = [
-            rng.permutation(maskable)[: size * settings.num_masks].reshape(-1, size)
-            for _ in range(settings.draws)
-        ]
-        sets = np.array([[gradient(mask) for mask in masks] for masks in draws])
-        one, covariance, disjoint, independent = variances(sets)
-        parts["covariance"].append(covariance / one)
-        parts["disjoint"].append(disjoint / one)
-        parts["independent"].append(independent / one)
-        mean = sets.mean(axis=(0, 1))
-        for shared in np.unique(np.linspace(0, size, 5).astype(int)):
-            pairs = [
-                masks_at_distance(rng, maskable, size, shared)
-                for _ in range(settings.draws)
-            ]
-            products = [
-                np.dot(gradient(a) - mean, gradient(b) - mean) for a, b in pairs
-            ]
-            # The mean is itself an estimate, which varies by that much.
-            covariance = np.mean(products) - disjoint / settings.draws
-            distances.setdefault(round(1 - shared / size, 2), []).append(
-                covariance / one
-            )
+        found = measure_text(gradient, maskable, size, settings, rng)
+        for whole, of_text in zip((parts, distances), found, strict=True):
+            for name, value in of_text.items():
+                whole.setdefault(name, []).append(value)
+    return parts, distances
+
+
+def measure_text(gradient, maskable, size, settings, rng):
+    """Measures a model on one text.
+
+    Args:
+        gradient: Function of masked positions, int `[size]`, to float `[weights]`.
+        maskable: The positions to choose from.
+        size: Positions of a mask.
+        settings: `Settings`.
+        rng: A NumPy generator.
+
+    Returns:
+        Two dicts to numbers, as of `measure`.
+    """
+    k, draws = settings.num_masks, settings.draws
+
+    def chosen(count):
+        return rng.permutation(maskable)[:count]
+
+    def gradients(masks_of_draws):
+        return np.array(
+            [[gradient(mask) for mask in masks] for masks in masks_of_draws]
+        )
+
+    sets = gradients(chosen(k * size).reshape(k, size) for _ in range(draws))
+    one, covariance, disjoint = variances(sets)
+    alone = gradients([chosen(size) for _ in range(k)] for _ in range(draws))
+    parts = {
+        "covariance": covariance / one,
+        "disjoint": disjoint / one,
+        "independent": variances(alone)[2] / one,
+    }
+    distances, mean = {}, sets.mean(axis=(0, 1))
+    for shared in np.unique(np.linspace(0, size, 5).astype(int)):
+        pairs = gradients(
+            masks_at_distance(rng, maskable, size, shared) for _ in range(draws)
+        )
+        product = ((pairs[:, 0] - mean) * (pairs[:, 1] - mean)).sum(axis=1).mean()
+        # The mean is itself an estimate, which varies by that much.
+        product -= disjoint / draws
+        distances[round(1 - shared / size, 2)] = product / one
     return parts, distances
 
 
@@ -234,7 +255,7 @@ def load(preset, load_weights):
         ValueError: It learns from more than masked tokens.
     """
     from keras_corrupt.models import Pretrainer, preset_directory
-    from keras_corrupt.models.changes import merge
+    from keras_corrupt.models.overrides import merge
     from keras_corrupt.models.trained_presets import directory_of
 
     directory = directory_of(preset)
@@ -285,10 +306,11 @@ def main():
         "",
         "| | |",
         "|---|---|",
-        f"| variance of {k} independent masks, 1/{k} | {parts['independent']} |",
+        f"| variance of {k} independent masks | {parts['independent']} |",
+        f"| equation (7) without covariance | {1 / k:.4f} |",
         f"| variance of {k} disjoint masks | {parts['disjoint']} |",
+        f"| equation (7) with their covariance | {expected:.4f} |",
         f"| covariance of disjoint masks | {parts['covariance']} |",
-        f"| equation (7) with it | {expected:.4f} |",
         *(
             f"| covariance at {place:.0%} of the largest distance | {value} |"
             for place, value in distances.items()

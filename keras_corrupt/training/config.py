@@ -159,8 +159,8 @@ class PretrainConfig:
         Raises:
             ValueError: Names the flag, its value and what would be right.
         """
-        from keras_corrupt.models.changes import merge
         from keras_corrupt.models.options import check_options
+        from keras_corrupt.models.overrides import merge
 
         cls = self.model_class
         if self.preset not in cls.presets and not self.init_from:

@@ -19,7 +19,7 @@ from keras_corrupt.devices import distribution
 from keras_corrupt.devices.accelerators import accelerators
 from keras_corrupt.models import preset_directory
 from keras_corrupt.models.baselines import unigram_baseline
-from keras_corrupt.models.changes import merge
+from keras_corrupt.models.overrides import merge
 from keras_corrupt.models.trained_presets import directory_of
 from keras_corrupt.training import loop, report
 from keras_corrupt.training.callbacks import read_metrics, validate, without_prefix

@@ -24,7 +24,7 @@ import pytest
 import tensorflow as tf
 
 from keras_corrupt.corruption import Masking
-from keras_corrupt.models import MaskedLM, masks
+from keras_corrupt.models import MaskedLM, position_choice
 from keras_corrupt.models.replaced_token_detection import generator_discriminator
 from keras_corrupt.training import (
     AdamW,
@@ -173,7 +173,7 @@ def continued(data, counts):
         tempfile.TemporaryDirectory() as output,
     ):
         patch.setitem(MaskedLM.presets, "tiny", preset)
-        patch.setattr(masks, "choose_positions", first_positions)
+        patch.setattr(position_choice, "choose_positions", first_positions)
         patch.setattr(Checkpoints, "save", save_and_end)
         for count in counts:
             config = PretrainConfig(

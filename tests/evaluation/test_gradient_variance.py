@@ -68,10 +68,15 @@ def test_equation_7_for_all_masks_of_a_small_text():
     drawn = [masks[i] for i in rng.integers(0, 6, 3000)]
     sets = np.array([[g[mask], g[other[mask]]] for mask in drawn])
     estimates = variances(sets)
-    exact = (variance, covariance, disjoint, variance / 2)
+    exact = (variance, covariance, disjoint)
     np.testing.assert_allclose(estimates, exact, atol=0.1 * variance)
-    one, cov, both, _ = estimates
+    one, cov, both = estimates
     np.testing.assert_allclose(both, one / 2 + cov / 2, rtol=1e-6)
+    # Masks that are drawn by themselves have no covariance.
+    first, second = rng.integers(0, 6, (2, 3000))
+    alone = [[g[masks[i]], g[masks[j]]] for i, j in zip(first, second, strict=True)]
+    exact = (variance, 0.0, variance / 2)
+    np.testing.assert_allclose(variances(np.array(alone)), exact, atol=0.1 * variance)
     with pytest.raises(ValueError, match="2 draws or more; got 1"):
         variances(sets[:1])
 
@@ -88,13 +93,14 @@ def test_masks_have_the_distance_asked_for():
 @pytest.mark.tensorflow_only
 def test_covariance_falls_with_distance(model):
     """Equal masks have all of the variance in common; it is the assumption's end."""
-    settings = Settings("", "", "", texts=2, draws=8, num_masks=2, mask_rate=0.25)
+    settings = Settings("", "", "", texts=2, draws=24, num_masks=2, mask_rate=0.25)
     batch = make_inputs(batch=2)
     parts, distances = measure(GradientOf(model), batch, (0, 2, 3), settings)
     means = {place: np.mean(values) for place, values in distances.items()}
     assert min(means) == 0.0 and max(means) == 1.0
     assert means[0.0] > 0.5 and means[0.0] > means[1.0] + 0.5
-    np.testing.assert_allclose(parts["independent"], 0.5, rtol=1e-6)
+    # Two texts and few draws; (7) without covariance gives a half.
+    np.testing.assert_allclose(np.mean(parts["independent"]), 0.5, atol=0.2)
 
 
 @pytest.mark.tensorflow_only
@@ -108,7 +114,8 @@ def test_the_command(model, prepared, tmp_path, monkeypatch, capsys):
     monkeypatch.setattr(sys, "argv", ["gradient_variance", *arguments])
     gradient_variance.main()
     printed = capsys.readouterr().out
-    assert "| variance of 4 independent masks, 1/4 | 0.2500 (0.2500" in printed
+    assert "| equation (7) without covariance | 0.2500 |" in printed
+    assert "| variance of 4 independent masks | " in printed
     assert (tmp_path / "out" / "gradient_variance.png").stat().st_size > 1000
     monkeypatch.setattr(sys, "argv", ["x", *arguments, "--num_masks", "9"])
     with pytest.raises(SystemExit, match="--num_masks 9"):

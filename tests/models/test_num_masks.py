@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from keras_corrupt.models import Electra, MaskedLM
+from keras_corrupt.models import CocoLM, Electra, MaskedLM, TwoTower
 from tests.conftest import SIZES, make_inputs
 from tests.models.conftest import gradients
 
@@ -98,6 +98,14 @@ def test_what_cannot_be_is_refused(options, message):
     with pytest.raises(ValueError, match=message):
         masked_lm(**options)
     assert masked_lm(num_masks=8, disjoint_masks=False).num_masks == 8
+
+
+@pytest.mark.parametrize("system", [CocoLM, TwoTower])
+def test_systems_of_one_mask_refuse_more(system):
+    with pytest.raises(
+        ValueError, match=f"{system.__name__} has one mask.*num_masks=2"
+    ):
+        system.from_preset("tiny", num_masks=2)
 
 
 def test_static_masks_are_one_for_each_sequence():

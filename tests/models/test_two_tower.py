@@ -163,3 +163,10 @@ def test_examples_show_what_was_expected(tokenizer):
     assert model.describe_examples(inputs) == [
         "[CLS] [the: sat] [cat: sat] sat [on: sat] [SEP]"
     ]
+
+
+@pytest.mark.tensorflow_only
+@pytest.mark.parametrize("option", [{"mask_rate": 0.3}, {"masking": "span"}])
+def test_masks_nothing(option):
+    with pytest.raises(ValueError, match="masks nothing.*leave out"):
+        TwoTower.from_preset("tiny", **option)

@@ -98,6 +98,7 @@ class CocoLM(ReplacedTokenDetection):
     }
     loss_weights = {"mlm": 1.0, "rtd": 50.0, "lm": 1.0, "scl": 1.0}
     unmaskable_roles = ("padding",)
+    several_masks = False  # two copies of a text are no two texts to tell apart
     fine_tuning = staticmethod(settings)
     fine_tuning_search = staticmethod(search_space)
 

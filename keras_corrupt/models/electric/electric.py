@@ -111,7 +111,7 @@ class Electric(TwoTowerDetection):
 
     def detect(self, inputs):
         """Returns the logits of "a sample" of a text as it is; see the base class."""
-        inputs = self.text_inputs(inputs, training=False)
+        inputs = self.text_inputs(inputs)
         states = self.generator.predict_on_batch(inputs)
         log_q = self.generator.head.log_probabilities(states, inputs["token_ids"])
         energies = self.discriminator.predict_on_batch(inputs)

@@ -85,6 +85,7 @@ class MaskedLM(Pretrainer):
     """
 
     presets = PRESETS
+    several_masks = True
     loss_weights = {"mlm": 1.0}
     metric_names = METRIC_NAMES
 

@@ -78,6 +78,7 @@ class GeneratorDiscriminator(Pretrainer):
     """
 
     network_arguments = {"discriminator": TransformerEncoder}
+    several_masks = True
     metric_names = {
         "rtd_auc": "replaced token detection AUC",
         "rtd_precision": "replaced token detection precision",

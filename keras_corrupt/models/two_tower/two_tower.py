@@ -31,7 +31,10 @@ class TwoTower(Pretrainer):
     Args:
         encoder: Constructor arguments of each tower's `TransformerEncoder`. The towers
             share all embeddings.
-        kwargs: Those of `Pretrainer`. Those of masking play no part.
+        kwargs: Those of `Pretrainer`, but for `mask_rate` and `masking`.
+
+    Raises:
+        ValueError: An option of masking is given.
 
     Example:
 
@@ -54,6 +57,11 @@ class TwoTower(Pretrainer):
             max_length=encoder.get("max_length", 512),
             **kwargs,
         )
+        if (self.mask_rate, self.masking) != (0.15, "token"):
+            raise ValueError(
+                "TwoTower masks nothing and learns from every token: leave out "
+                f"`mask_rate={self.mask_rate}` and `masking={self.masking!r}`."
+            )
         self.network = TwoTowerNetwork(
             self.with_padding(encoder), dtype=self.dtype_policy, name="network"
         )

@@ -14,11 +14,15 @@ MASKINGS = ("token", "whole_word", "span")
 SPAN_LENGTHS = ("geometric", "fixed")
 
 
-class Masks:
+class PositionChoice:
     """Chooses positions, as a model's options and its tokenizer say.
 
     A base of `Pretrainer`, whose docstring describes the options.
     """
+
+    #: Whether a training step may have several masks of each text: `call` then passes
+    #: `training` on to `text_inputs`.
+    several_masks = False
 
     def _set_masks(
         self, mask_rate, masking, span_length, span_lengths, num_masks, disjoint_masks
@@ -39,6 +43,11 @@ class Masks:
         if not isinstance(num_masks, int) or num_masks < 1:
             raise ValueError(
                 f"`num_masks` must be a whole number from 1 on; got {num_masks!r}."
+            )
+        if num_masks > 1 and not self.several_masks:
+            raise ValueError(
+                f"{type(self).__name__} has one mask of each text: leave out "
+                f"`num_masks={num_masks}`."
             )
         if num_masks > 1 and disjoint_masks and num_masks * mask_rate > 1 + 1e-9:
             raise ValueError(
@@ -65,7 +74,7 @@ class Masks:
             "disjoint_masks": self.disjoint_masks,
         }
 
-    def text_inputs(self, inputs, training=None):
+    def text_inputs(self, inputs, training=False):
         """Returns the networks' inputs, each sequence once for each of its masks.
 
         Outside training a sequence has one mask.
@@ -79,13 +88,8 @@ class Masks:
             `masked_positions` and `masked_weights`.
         """
         inputs = super().text_inputs(inputs)
-        if self.num_masks == 1 or training is False:
+        if self.num_masks == 1 or not training:
             return inputs
-        if training is None:
-            raise ValueError(
-                f"`num_masks={self.num_masks}` is not for {type(self).__name__}: its "
-                "`call` does not pass `training` on to `text_inputs`."
-            )
         if "masked_positions" in inputs:
             raise ValueError(
                 "The examples have masked positions of their own (static masking), one "

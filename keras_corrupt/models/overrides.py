@@ -1,4 +1,4 @@
-"""What the user changes of a config."""
+"""What overrides the values of a config: the user's arguments and global settings."""
 
 import keras
 
