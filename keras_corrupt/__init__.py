@@ -38,7 +38,13 @@ KERAS_CLASSES = {
         "TwoTower",
     ),
     "training": ("AdamW", "WarmupLinearDecay"),
-    "downstream": ("CandidateRanker", "SpanExtractor", "TextClassifier", "TokenTagger"),
+    "downstream": (
+        "CandidateRanker",
+        "PromptClassifier",
+        "SpanExtractor",
+        "TextClassifier",
+        "TokenTagger",
+    ),
 }
 
 

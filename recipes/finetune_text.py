@@ -5,6 +5,11 @@
     python recipes/finetune_text.py --preset PRESET --train train.tsv --dev dev.tsv \\
         --text premise --second_text hypothesis --label relation
 
+    python recipes/finetune_text.py --preset PRESET --train reviews.csv \\
+        --text review --template "{first} It was [MASK] ." \\
+        --label_words good great bad terrible
+
+The last command trains by prompts, for presets of MaskedLM or CocoLM and few examples.
 Files are TSV, CSV or JSONL, also `.gz`. Columns go by name, or by number from 0 where
 the file has no header. Rows that cannot be used are counted and named.
 """
@@ -12,6 +17,7 @@ the file has no header. Rows that cannot be used are counted and named.
 import dataclasses
 
 from keras_corrupt.downstream import FinetuneConfig, main
+from keras_corrupt.tasks.prompts import prompted
 from keras_corrupt.tasks.tables import Columns, TableTask
 
 
@@ -39,6 +45,11 @@ class Config(FinetuneConfig):
     """The least and the greatest score; those of `train` if not given."""
     dev_fraction: float = 0.1
     """Share of `train` to evaluate on where there is no `dev`."""
+    template: str | None = None
+    """A prompt, `{first}` (`{second}`) being the text(s): the word that is expected in
+    the place of `[MASK]` tells the label."""
+    label_words: dict[str, str] = dataclasses.field(default_factory=dict)
+    """For a prompt: each label and its word."""
     name: str | None = None
     """Name of the task in the results; that of `train`, or of its folder if that is
     `train.tsv` or the like, if not given."""
@@ -48,19 +59,20 @@ def tasks(config):
     names = (config.text, config.second_text, config.label, config.id)
     if config.text.isdecimal():  # the file has no header
         names = [int(name) if (name or "").isdecimal() else name for name in names]
-    return [
-        TableTask(
-            config.train,
-            Columns(*names),
-            dev=config.dev,
-            test=config.test,
-            labels=config.labels,
-            regression=config.regression,
-            score_range=config.score_range,
-            dev_fraction=config.dev_fraction,
-            name=config.name,
-        )
-    ]
+    task = TableTask(
+        config.train,
+        Columns(*names),
+        dev=config.dev,
+        test=config.test,
+        labels=config.labels,
+        regression=config.regression,
+        score_range=config.score_range,
+        dev_fraction=config.dev_fraction,
+        name=config.name,
+    )
+    if config.template:
+        task = prompted(task, config.template, config.label_words)
+    return [task]
 
 
 def config():

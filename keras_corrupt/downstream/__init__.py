@@ -6,6 +6,7 @@ from keras_corrupt.downstream.finetune import FinetuneConfig, finetune, main
 
 _MODULES = {
     "CandidateRanker": "candidate_ranker",
+    "PromptClassifier": "prompt_classifier",
     "SpanExtractor": "span_extractor",
     "TextClassifier": "text_classifier",
     "TokenTagger": "token_tagger",
@@ -14,6 +15,7 @@ _MODULES = {
 __all__ = [
     "CandidateRanker",
     "FinetuneConfig",
+    "PromptClassifier",
     "SpanExtractor",
     "TextClassifier",
     "TokenTagger",

@@ -89,6 +89,9 @@ def main(config, make_tasks, description):
             become flags, its values their defaults.
         make_tasks: Function of the configuration that returns the tasks.
         description: Help text, the recipe's docstring.
+
+    Returns:
+        The rows of the table of results.
     """
     hide_start_up_lines()
     config = tyro.cli(
@@ -103,7 +106,7 @@ def main(config, make_tasks, description):
         config.check()
         if config.system:
             import_class(config.system, Pretrainer)  # by which presets find it
-        finetune(make_tasks(config), config)
+        return finetune(make_tasks(config), config)
     except (ValueError, OSError, ImportError) as error:
         sys.exit(f"Error: {in_flags(str(error), config)}")
     except KeyboardInterrupt:

@@ -17,6 +17,7 @@ from tqdm import tqdm
 from keras_corrupt.downstream import kept_results, results
 from keras_corrupt.downstream.candidate_ranker import CandidateRanker
 from keras_corrupt.downstream.optimizer import optimizer_of
+from keras_corrupt.downstream.prompt_classifier import PromptClassifier
 from keras_corrupt.downstream.span_extractor import SpanExtractor
 from keras_corrupt.downstream.text_classifier import TextClassifier
 from keras_corrupt.downstream.token_tagger import TokenTagger
@@ -32,6 +33,7 @@ MODELS = {
     "tagging": TokenTagger,
     "span_extraction": SpanExtractor,
     "candidate_ranking": CandidateRanker,
+    "prompts": PromptClassifier,
 }
 
 
@@ -74,7 +76,8 @@ class Finetuner:
         self.pretrained_by = model.pretrained_by
         self.system = pretraining_class(model.pretrained_by)
         self.settings = with_changes(
-            self.system.fine_tuning(self.size, task.name), config.settings
+            self.system.fine_tuning(self.size, task.name),
+            {**task.settings, **config.settings},
         )
         self.searched = {}
         if config.search:

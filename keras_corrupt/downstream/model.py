@@ -88,10 +88,31 @@ class DownstreamModel(TokenizerAssets, FusedTraining, TextModel):
     #: Whether the mean of several models' outputs has a meaning.
     can_average = True
 
+    #: The `VocabularyHead` that reads the encoder, of a model that has one.
+    vocabulary_head = None
     #: Names of the constructor arguments that decide the head's shape and meaning.
     head_arguments = ()
     #: The target that an array of targets is, where there can be such a one.
     target_name = None
+
+    @classmethod
+    def arguments_of(cls, start):
+        """Returns what a model takes over from a pretrained one beside its encoder.
+
+        Args:
+            start: The pretrained or fine-tuned model.
+
+        Returns:
+            A dict of constructor arguments.
+
+        Raises:
+            ValueError: It lacks what the model needs.
+        """
+        return {}
+
+    def take_weights(self, start):
+        """Starts from the weights of a pretrained or fine-tuned model."""
+        self.encoder.set_weights(start.encoder.get_weights())
 
     def features(self, examples, labels=None):
         """Returns a list of `Feature`, one or more for each example.
@@ -250,6 +271,7 @@ class DownstreamModel(TokenizerAssets, FusedTraining, TextModel):
                 config = {
                     k: v for k, v in config.items() if k not in cls.head_arguments
                 }
+            config |= cls.arguments_of(start)
             config["encoder"] = start.encoder.architecture
             config["pretrained_by"] = (
                 registered_name(type(start))
@@ -263,7 +285,7 @@ class DownstreamModel(TokenizerAssets, FusedTraining, TextModel):
             )
         model = cls(**{**config, **arguments}, tokenizer=tokenizer)
         if start is not None and load_weights:
-            model.encoder.set_weights(start.encoder.get_weights())
+            model.take_weights(start)
             if same_class and start.head_config == model.head_config:
                 model.head.set_weights(start.head.get_weights())
         return model

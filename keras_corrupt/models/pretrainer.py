@@ -126,6 +126,11 @@ class Pretrainer(PositionChoice, TokenizerAssets, FusedTraining, TextModel):
         """The encoder that is fine-tuned after pretraining."""
         raise NotImplementedError
 
+    @property
+    def vocabulary_head(self):
+        """The `VocabularyHead` that reads `encoder`; `None` where nothing does."""
+        return None
+
     def loss_terms(self, outputs):
         """Returns term name -> (value at each position, weight of each position)."""
         raise NotImplementedError

@@ -6,7 +6,9 @@ import json
 import os
 import re
 from collections import Counter
+from collections.abc import Mapping
 from itertools import zip_longest
+from types import MappingProxyType
 
 
 @dataclasses.dataclass
@@ -97,6 +99,8 @@ class Task:
         model_arguments: What a model must know of the task, such as its labels: name
             of an argument -> value.
         main_metric: The metric that is reported, of `metrics`; more is better.
+        settings: Fine-tuning settings that its paper has, where they are not those of
+            the encoder's: names and values of `FineTuningSettings`.
         model: Class of a model of its own; `None` for what fine-tuning has for the
             kind.
     """
@@ -106,6 +110,7 @@ class Task:
     splits: dict
     model_arguments: dict
     main_metric: str
+    settings: Mapping = MappingProxyType({})
     model: type | None = None
 
     def metrics(self, predictions, split):

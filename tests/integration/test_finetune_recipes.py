@@ -9,6 +9,9 @@ from pathlib import Path
 import pytest
 
 from keras_corrupt.downstream.finetuner import Finetuner
+from keras_corrupt.models import MaskedLM
+from keras_corrupt.tokenizers import SPECIAL_TOKENS, WordPieceTokenizer
+from tests.conftest import SIZES
 from tests.downstream.conftest import cats_and_dogs, preset  # noqa: F401
 
 ROOT = Path(__file__).parents[2]
@@ -53,6 +56,28 @@ def test_glue(run, tmp_path, capsys):
     lines = (best / "predictions" / "SST-2.tsv").read_text().splitlines()
     assert lines[0] == "index\tprediction" and len(lines) == 17
     assert "| SST-2 | accuracy |" in capsys.readouterr().out
+
+
+def test_prompts(run, tmp_path, capsys):
+    words = "the a cat dog sat ran on under mat rug it was great terrible .".split()
+    tokenizer = WordPieceTokenizer([*SPECIAL_TOKENS, *words])
+    start = MaskedLM(SIZES["discriminator"], tokenizer=tokenizer)
+    start.save_to_preset(tmp_path / "masked_lm")
+    for seed, name in enumerate(("train", "dev")):
+        split = cats_and_dogs(16, seed)
+        labels = [str(int(label == "cat")) for label in split.labels]
+        rows = [("sentence", "label"), *zip(split.examples, labels, strict=True)]
+        write_table(tmp_path / "glue" / "SST-2" / f"{name}.tsv", rows)
+    flags = ["--data", tmp_path / "glue", "--tasks", "SST-2", "--splits", "2"]
+    flags += ["--examples_per_class", "3", "--preset", tmp_path / "masked_lm"]
+    rows = run(recipe("prompts"), *flags)
+    assert [row["task"] for row in rows] == ["SST-2-0", "SST-2-1"]
+    recorded = rows[0]["results"][0]["settings"]
+    assert recorded["examples"] == {"train": 6, "dev": 16}
+    assert len(recorded["task"]["demonstrations"]) == 6
+    a, b = (row["results"][0]["score"] for row in rows)
+    line = f"SST-2: accuracy {(a + b) / 2:.1f} ({abs(a - b) / 2:.1f})"
+    assert line in capsys.readouterr().out
 
 
 def test_squad(run, tmp_path):
@@ -101,7 +126,7 @@ def test_text(run, tmp_path):
     split = cats_and_dogs(40)
     rows = zip(split.examples, split.labels, strict=True)
     write_table(tmp_path / "train.tsv", [("review", "animal"), *rows, ("", "cat")])
-    flags = "--train", tmp_path / "train.tsv", "--text", "review", "--label", "animal"
+    flags = ["--train", tmp_path / "train.tsv", "--text", "review", "--label", "animal"]
     (row,) = run(recipe("text"), *flags)
     examples = row["results"][0]["settings"]["examples"]
     assert examples == {"train": 36, "dev": 4}

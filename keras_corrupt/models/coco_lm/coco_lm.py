@@ -195,6 +195,10 @@ class CocoLM(ReplacedTokenDetection):
         self.scl_weight = scl_weight
         self.built = True
 
+    @property
+    def vocabulary_head(self):
+        return self.discriminator.vocabulary_head
+
     def call(self, inputs, training=False):
         inputs = self.text_inputs(inputs)
         outputs = self.corrupt(inputs, training)

@@ -119,6 +119,10 @@ class MaskedLM(Pretrainer):
     def encoder(self):
         return self.network.encoder
 
+    @property
+    def vocabulary_head(self):
+        return self.network.head
+
     def call(self, inputs, training=False):
         inputs = self.text_inputs(inputs, training)
         masking = self.choose_positions(inputs)

@@ -1,0 +1,79 @@
+"""GLUE with 16 examples of each class, by prompts (LM-BFF; COCO-LM's table 4).
+
+    python recipes/finetune_prompts.py --preset runs/coco_lm_base/preset --data GLUE_DIR
+    python recipes/finetune_prompts.py --preset PRESET --tasks SST-2 --no_prompts
+
+A text is put before `It was [MASK] .`; the word that the model expects tells the class.
+Takes presets of systems with a vocabulary head: MaskedLM, CocoLM. `--no_prompts`
+fine-tunes a new head on the same examples, to compare. Prints the mean and the standard
+deviation over five draws of examples. The settings are LM-BFF's: 1,000 updates.
+Prompts of one's own: `--template` and `--label_words` of finetune_text.py.
+"""
+
+import dataclasses
+import statistics
+from collections import defaultdict
+
+from keras_corrupt.downstream import FinetuneConfig, main
+from keras_corrupt.tasks.glue import GlueTask
+from keras_corrupt.tasks.prompts import GLUE_PROMPTS, few_examples, prompted
+
+
+@dataclasses.dataclass(frozen=True)
+class Config(FinetuneConfig):
+    data: str = "tfds:glue"
+    """A directory in GLUE's layout (`SST-2/train.tsv`, ...), or `tfds:glue`."""
+    tasks: tuple[str, ...] = ("SST-2", "MNLI")
+    """Which tasks: those with classes."""
+    examples_per_class: int = 16
+    """Training examples of each class."""
+    splits: int = 5
+    """Draws of training examples."""
+    prompts: bool = True
+    """Whether to use prompts, or a new head."""
+    demonstrations: bool = True
+    """Whether a prompt is followed by those of training examples, one of each class."""
+    num_contexts: int = 4
+    """How many draws of demonstrations an example is read with."""
+
+
+def tasks(config):
+    for name in config.tasks:
+        if name not in GLUE_PROMPTS:
+            raise ValueError(f"`tasks` may be {[*GLUE_PROMPTS]}; got {name!r}.")
+    found = []
+    for name in config.tasks:
+        task = GlueTask(name, config.data)
+        for split in range(config.splits):
+            few = few_examples(task, config.examples_per_class, split)
+            if config.prompts:
+                contexts = config.demonstrations, config.num_contexts
+                few = prompted(few, *GLUE_PROMPTS[name], *contexts)
+            found.append(few)
+    return found
+
+
+def config():
+    return Config(
+        preset="runs/coco_lm_base/preset",
+        output="runs/prompts",
+        seeds=1,
+        max_length=256,
+    )
+
+
+def summary(rows):
+    """Returns a line for each task: the mean over its draws and their deviation."""
+    scores = defaultdict(list)
+    for row in rows:
+        task, _, _ = row.task.rpartition("-")
+        scores[task, row.results[0]["metric"]] += [run["score"] for run in row.results]
+    return "\n".join(
+        f"{task}: {metric} {statistics.mean(x):.1f} ({statistics.pstdev(x):.1f})"
+        for (task, metric), x in scores.items()
+    )
+
+
+if __name__ == "__main__":
+    rows = main(config(), tasks, __doc__)
+    print(f"\nMean (standard deviation) over draws:\n{summary(rows)}")
