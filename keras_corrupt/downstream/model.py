@@ -9,7 +9,6 @@ from keras import ops
 from keras_corrupt import models
 from keras_corrupt.downstream.batches import make_batches
 from keras_corrupt.encoders import TextModel, TransformerEncoder
-from keras_corrupt.kernels import FusedTraining
 from keras_corrupt.models import preset_directory
 from keras_corrupt.models.encoder_sizes import ENCODERS
 from keras_corrupt.models.loss import added_losses, weighted_mean
@@ -33,7 +32,7 @@ class Feature(NamedTuple):
     example: int
 
 
-class DownstreamModel(TokenizerAssets, FusedTraining, TextModel):
+class DownstreamModel(TokenizerAssets, TextModel):
     """A Transformer encoder with a task's head, from raw examples to predictions.
 
     A subclass makes `head` in its constructor and defines `features`, `call`,

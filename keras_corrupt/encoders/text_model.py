@@ -6,6 +6,8 @@ import keras
 import numpy as np
 from keras import ops
 
+from keras_corrupt.kernels import FusedSteps
+
 #: The arrays of the contract, all int32 `[batch, length]`.
 NAMES = ("token_ids", "segment_ids", "padding_mask")
 
@@ -17,7 +19,7 @@ _FORMAT = (
 )
 
 
-class TextModel(keras.Model):
+class TextModel(FusedSteps, keras.Model):
     """A `keras.Model` that reads token ids.
 
     `call` takes what `text_inputs` takes, and passes it through that first.

@@ -1,13 +1,13 @@
-"""What a training step does between its matrix products, sampling, Adam's update.
+"""What a step does between its matrix products, sampling, Adam's update.
 
 The layers, and `plain` for what is no layer, say in `keras.ops` what is computed; that
-is what JAX, GPUs and TPUs run, and inference. `fused` computes the same on TensorFlow
-and CPUs in fewer passes over memory. Its functions cannot be part of a step that XLA
-compiles as a whole, and outside a graph each call makes one, so they are chosen by
-`FusedTraining`, whose training step knows.
+is what JAX, GPUs and TPUs run, and what is exported. `fused` computes the same on
+TensorFlow and CPUs in fewer passes over memory. Its functions cannot be part of a step
+that XLA compiles as a whole, and outside a graph each call makes one, so they are
+chosen by `FusedSteps`, whose steps know.
 
-`fused` is a guest: it loads when a first training step asks for it, and where it
-cannot, training goes on with `plain`.
+`fused` is a guest: it loads when a first step asks for it, and where it cannot, steps
+go on with `plain`.
 """
 
 import contextlib
@@ -72,16 +72,32 @@ def fused_kernels():
     except Exception as error:
         reason = (str(error).strip() or type(error).__name__).splitlines()[0]
         print(
-            f"keras_corrupt: no fused kernels, training is slower: {reason}",
+            f"keras_corrupt: no fused kernels, steps are slower: {reason}",
             file=sys.stderr,
         )
         return None
 
 
-class FusedTraining:
-    """Makes a model's training step use the fused kernels where they can run."""
+class FusedSteps:
+    """Makes a model's steps use the fused kernels where they can run.
+
+    Training, evaluation and prediction (`fit`, `evaluate`, `predict`,
+    `predict_on_batch`) do; a plain call and what is exported do not.
+    """
 
     def train_step(self, *args):
+        with use(self._kernels()):
+            return super().train_step(*args)
+
+    def test_step(self, *args):
+        with use(self._kernels()):
+            return super().test_step(*args)
+
+    def predict_step(self, *args):
+        with use(self._kernels()):
+            return super().predict_step(*args)
+
+    def _kernels(self):
         can_run = (
             keras.backend.backend() == "tensorflow"
             and not self.jit_compile
@@ -89,8 +105,7 @@ class FusedTraining:
             and _in_graph_without_xla()
             and not accelerators()
         )
-        with use((fused_kernels() if can_run else None) or plain):
-            return super().train_step(*args)
+        return (fused_kernels() if can_run else None) or plain
 
 
 def _in_graph_without_xla():

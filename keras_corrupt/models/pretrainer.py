@@ -8,7 +8,6 @@ from keras import ops
 
 from keras_corrupt.devices.replicas import SeedGenerator, replica_loss
 from keras_corrupt.encoders import TextModel, TransformerEncoder
-from keras_corrupt.kernels import FusedTraining
 from keras_corrupt.models import fine_tuning, preset_directory
 from keras_corrupt.models.loss import added_losses, of_sequences, weighted_mean
 from keras_corrupt.models.overrides import merge, with_global_policy
@@ -17,7 +16,7 @@ from keras_corrupt.models.tokenizer_assets import TokenizerAssets
 from keras_corrupt.models.trained_presets import directory_of
 
 
-class Pretrainer(PositionChoice, TokenizerAssets, FusedTraining, TextModel):
+class Pretrainer(PositionChoice, TokenizerAssets, TextModel):
     """Turns outputs into weighted loss terms, metrics and presets.
 
     A subclass builds its networks in the constructor, corrupts text in `call` and

@@ -10,6 +10,7 @@ import numpy as np
 from keras import ops
 
 from keras_corrupt.corruption import maskable_tokens
+from keras_corrupt.kernels import FusedSteps
 from keras_corrupt.models import Pretrainer
 from keras_corrupt.models.registry import known_classes, registered_name
 
@@ -92,7 +93,7 @@ def _gives_probabilities(cls):
     return getattr(cls, "token_log_probabilities", base) is not base
 
 
-class _Sums(keras.Model):
+class _Sums(FusedSteps, keras.Model):
     """The sums over the tokens of each text, so that Keras compiles them as a whole."""
 
     def __init__(self, model):

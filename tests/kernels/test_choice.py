@@ -11,7 +11,7 @@ import pytest
 from keras import ops
 
 from keras_corrupt import kernels
-from keras_corrupt.kernels import FusedTraining, active, fused_kernels, plain
+from keras_corrupt.kernels import FusedSteps, active, fused_kernels, plain
 
 pytestmark = pytest.mark.tensorflow_only
 
@@ -28,7 +28,7 @@ class Choice(keras.layers.Layer):
         return x + 0 * ops.cast(active().likeliest(x), "float32")[:, None]
 
 
-class Model(FusedTraining, keras.Model):
+class Model(FusedSteps, keras.Model):
     def __init__(self):
         super().__init__()
         self.choice = Choice()
@@ -53,16 +53,29 @@ def model_of(**settings):
 HOW = {"graph": {}, "xla": {"jit_compile": True}, "eager": {"run_eagerly": True}}
 
 
+STEPS = {
+    "fit": lambda model: model.fit(X, Y, verbose=0),
+    "evaluate": lambda model: model.evaluate(X, Y, verbose=0),
+    "predict": lambda model: model.predict(X, verbose=0),
+    "predict_on_batch": lambda model: model.predict_on_batch(X),
+}
+
+
+@pytest.mark.parametrize("step", STEPS)
 @pytest.mark.parametrize("how", HOW)
-def test_only_fit_in_a_graph_without_xla_chooses_the_fused_kernels(how):
+def test_only_steps_in_a_graph_without_xla_choose_the_fused_kernels(how, step):
     model = model_of(**HOW[how])
-    model.fit(X, Y, verbose=0)
+    STEPS[step](model)
     assert set(model.choice.seen) == {fused_kernels() if how == "graph" else plain}
     model.choice.seen.clear()
-    model.evaluate(X, Y, verbose=0)
-    model.predict(X, verbose=0)
     model(X)
     assert set(model.choice.seen) == {plain}
+
+
+def test_a_model_that_is_not_compiled_predicts_with_them():
+    model = Model()
+    model.predict_on_batch(X)
+    assert fused_kernels() in model.choice.seen
 
 
 @pytest.mark.parametrize("inner", [False, True], ids=["step", "function around it"])

@@ -10,13 +10,14 @@ from keras_corrupt.corruption import (
 )
 from keras_corrupt.encoders import TransformerEncoder
 from keras_corrupt.heads import VocabularyHead
+from keras_corrupt.kernels import FusedSteps
 from keras_corrupt.models.masked_lm import cost, objective
 from keras_corrupt.models.masked_lm.examples import describe_predictions
 from keras_corrupt.models.masked_lm.presets import PRESETS
 from keras_corrupt.models.pretrainer import Pretrainer
 
 
-class MaskedLMNetwork(keras.Model):
+class MaskedLMNetwork(FusedSteps, keras.Model):
     """An encoder with BERT's head: logits over the vocabulary at chosen positions.
 
     Args:

@@ -18,6 +18,7 @@ from keras_corrupt.corruption import (
 )
 from keras_corrupt.encoders import TransformerEncoder
 from keras_corrupt.heads import ReplacedTokenHead
+from keras_corrupt.kernels import FusedSteps
 from keras_corrupt.models.masked_lm import masked_lm
 from keras_corrupt.models.masked_lm import objective as masked_lm_objective
 from keras_corrupt.models.pretrainer import Pretrainer
@@ -35,7 +36,7 @@ class TokenScores(NamedTuple):
     probabilities: np.ndarray
 
 
-class Discriminator(keras.Model):
+class Discriminator(FusedSteps, keras.Model):
     """An encoder with a binary classifier at every position.
 
     Args:

@@ -4,6 +4,7 @@ import keras
 
 from keras_corrupt.encoders import TransformerEncoder
 from keras_corrupt.heads import VocabularyHead
+from keras_corrupt.kernels import FusedSteps
 from keras_corrupt.models.two_tower.objective import states_around
 
 #: What the towers share: all of their embeddings. A projection to another hidden size,
@@ -11,7 +12,7 @@ from keras_corrupt.models.two_tower.objective import states_around
 EMBEDDING_PARTS = ("token", "position", "segment", "norm")
 
 
-class TwoTowerNetwork(keras.Model):
+class TwoTowerNetwork(FusedSteps, keras.Model):
     """Gives each position a distribution over the vocabulary, from all other tokens.
 
     Clark's thesis, 5.1.5. `call` gives the states that `head`, a `VocabularyHead`,
