@@ -1,12 +1,14 @@
-"""What a trained preset is worth: against the same encoder with new weights.
+"""What pretraining is worth: presets against an encoder with new weights.
 
-    python benchmarks/trained_preset.py --preset tiny_en --glue GLUE_DIR \\
+    python benchmarks/fine_tuning.py --presets tiny_en --glue GLUE_DIR \\
         --conll2000 CONLL2000_DIR --wnut17 WNUT17_DIR --output runs/tiny_en
+    python benchmarks/fine_tuning.py --presets RESULTS/*/preset ...
 
-Fine-tunes both, with the same settings and examples, on nine tasks (`--tasks`), and
-prints the median of the seeds and their range on the development sets. `scores.png` is
-the plot. The directories are in the tasks' own layouts (`CoLA/train.tsv`, ...;
-`train.txt`, `dev.txt`; `train.conll`, `dev.conll`).
+Fine-tunes each, and the first one's encoder with new weights, with the same settings
+and examples, on nine tasks (`--tasks`), and prints the median of the seeds and their
+range on the development sets. `scores.png` is the plot. The directories are in the
+tasks' own layouts (`CoLA/train.tsv`, ...; `train.txt`, `dev.txt`; `train.conll`,
+`dev.conll`).
 """
 
 import dataclasses
@@ -20,15 +22,15 @@ from keras_corrupt.downstream import FinetuneConfig, finetune
 LONG = ("CoLA", "SST-2", "QQP", "QNLI", "CoNLL-2000")
 #: Small sets, which want more passes.
 SHORT = ("MRPC", "STS-B", "RTE", "WNUT-17")
-WEIGHTS = {"pretrained": True, "new weights": False}
+NEW = "new weights"
 
 
 @dataclasses.dataclass
 class Settings:
     """What to measure."""
 
-    preset: str
-    """A trained preset's name, or a preset's directory."""
+    presets: tuple[str, ...]
+    """Trained presets' names, or presets' directories; a run's is known by the run."""
     glue: str
     """GLUE's directory."""
     conll2000: str
@@ -67,16 +69,26 @@ def tasks(settings, names):
         yield TaggingTask(name, files, None, None, "bio")
 
 
-def scores(settings, load_weights):
+def name_of(preset):
+    """Returns a preset's column: its name, or that of the run that holds it.
+
+    >>> name_of("tiny_en"), name_of("runs/Teams/preset/")
+    ('tiny_en', 'Teams')
+    """
+    path = Path(preset)
+    return path.parent.name if path.name == "preset" else path.name
+
+
+def scores(settings, preset, column):
     """Fine-tunes on all tasks: name -> (metric, score of each seed)."""
     found = {}
     for names, epochs in ((LONG, 5), (SHORT, 10)):
         config = FinetuneConfig(
-            preset=settings.preset,
-            output=f"{settings.output}/{load_weights}/{epochs}",
+            preset=preset,
+            output=f"{settings.output}/{column}/{epochs}",
             seeds=settings.seeds,
             retries=0,
-            load_weights=load_weights,
+            load_weights=column != NEW,
             max_length=128,
             max_train_examples=settings.max_train_examples,
             max_dev_examples=settings.max_dev_examples,
@@ -96,7 +108,7 @@ def scores(settings, load_weights):
 
 
 def table(found):
-    """Returns a Markdown table of `scores` by kind of weights."""
+    """Returns a Markdown table of `scores` by column."""
     lines = [["task", "metric", *found], ["---", "---", *["---:"] * len(found)]]
     for task, (metric, _) in next(iter(found.values())).items():
         cells = []
@@ -113,7 +125,8 @@ def plot(found, path):
     import matplotlib.pyplot as plt
 
     figure, axes = plt.subplots(figsize=(7, 3.5))
-    for offset, (kind, rows) in zip((-0.12, 0.12), found.items(), strict=True):
+    for number, (kind, rows) in enumerate(found.items()):
+        offset = 0.6 * ((number + 0.5) / len(found) - 0.5)
         places = [
             (index + offset, score)
             for index, (_, runs) in enumerate(rows.values())
@@ -130,7 +143,11 @@ def plot(found, path):
 
 def main():
     settings = tyro.cli(Settings, description=__doc__, use_underscores=True)
-    found = {kind: scores(settings, load) for kind, load in WEIGHTS.items()}
+    columns = {name_of(preset): preset for preset in settings.presets}
+    if len(columns) < len(settings.presets):
+        raise SystemExit(f"Two of {settings.presets} have one name: {[*columns]}.")
+    columns[NEW] = settings.presets[0]
+    found = {name: scores(settings, preset, name) for name, preset in columns.items()}
     plot(found, Path(settings.output, "scores.png"))
     print(table(found))
 
