@@ -1,9 +1,11 @@
 """README's picture: what a run learned, and which words its model suspects.
 
-    python benchmarks/picture.py --run runs/electra_tiny_en --output picture.png
+    python benchmarks/picture.py --runs runs/electra_tiny_en runs/electra_tiny_en_128 \\
+        --output picture.png
 
-Left, the run's own validation curve; right, sentences of `swapped_words.py` with their
-wrong word, each word on a ground as dark as it is likely to be a replacement.
+Left, the validation curve of the runs, of which each began with the one before; right,
+sentences of `swapped_words.py` with their wrong word, each word on a ground as dark as it
+is likely to be a replacement.
 """
 
 import dataclasses
@@ -12,23 +14,27 @@ from pathlib import Path
 import tyro
 from swapped_words import SENTENCES, variants
 
-CHARACTER, LINE = 0.0175, 0.115  # of the right panel's width and height
+CHARACTER, LINE = 0.0112, 0.115  # of the right panel's width and height
 
 
 @dataclasses.dataclass
 class Settings:
     """What to draw."""
 
-    run: str
-    """A finished run's directory."""
+    runs: tuple[str, ...]
+    """Directories of finished runs."""
     output: str
     """File to write."""
     sentences: int = 8
     """How many."""
 
 
-def draw_curve(axes, rows):
-    axes.plot([r["step"] for r in rows], [r["val_rtd_auc"] for r in rows], color="C1")
+def draw_curve(axes, runs):
+    start = 0
+    for number, rows in enumerate(runs):
+        steps = [start + row["step"] for row in rows]
+        axes.plot(steps, [row["val_rtd_auc"] for row in rows], color=f"C{number}")
+        start = steps[-1]
     axes.axhline(0.5, color="gray", linestyle=":", label="chance")
     axes.set(xlabel="step", ylabel="replaced token detection, AUC", xlim=0)
     axes.legend(loc="lower right", frameon=False)
@@ -65,8 +71,8 @@ def main():
     from keras_corrupt.models import load_preset
     from keras_corrupt.training.callbacks import read_metrics
 
-    rows = read_metrics(Path(settings.run, "metrics.csv"))
-    model = load_preset(Path(settings.run, "preset"))
+    rows = [read_metrics(Path(run, "metrics.csv")) for run in settings.runs]
+    model = load_preset(Path(settings.runs[-1], "preset"))
     wrong = [variants(sentence)[1] for sentence in SENTENCES[: settings.sentences]]
     figure, (left, right) = plt.subplots(
         1, 2, figsize=(11, 3), width_ratios=(1, 2.2), layout="constrained"
