@@ -1,7 +1,7 @@
 """SQuAD 1.1 and 2.0: answers that are spans of a text, with XLNet's head.
 
-    python recipes/finetune_squad.py --preset runs/electra_small/preset --data SQUAD_DIR
-    python recipes/finetune_squad.py --preset PRESET --version 2.0
+    python recipes/finetune_squad.py --data SQUAD_DIR
+    python recipes/finetune_squad.py --preset runs/electra_small/preset --version 2.0
 
 Clark's thesis, table 5.6 (development set, exact match and F1): ELECTRA-Base 84.5 and
 90.8 on version 1.1, 80.5 and 83.3 on version 2.0, the median of 10 runs (`--seeds 10`).
@@ -34,7 +34,7 @@ def tasks(config):
 
 def config():
     return Config(
-        preset="runs/electra_small/preset",
+        preset="tiny_en",
         output="runs/squad",
         max_length=512,
     )

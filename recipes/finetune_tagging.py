@@ -1,7 +1,7 @@
 """Tags of words: chunks, named entities, parts of speech, in CoNLL's column files.
 
-    python recipes/finetune_tagging.py --preset PRESET \\
-        --train conll2000/train.txt --dev conll2000/dev.txt
+    python recipes/finetune_tagging.py --train conll2000/train.txt \\
+        --dev conll2000/dev.txt
     python recipes/finetune_tagging.py --preset PRESET --scheme plain \\
         --train en_ewt-ud-train.conllu --dev en_ewt-ud-dev.conllu --tag_column 3
 
@@ -44,7 +44,7 @@ def tasks(config):
 
 def config():
     return Config(
-        preset="runs/electra_small/preset",
+        preset="tiny_en",
         output="runs/tagging",
         max_length=128,
     )

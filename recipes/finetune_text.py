@@ -1,7 +1,6 @@
 """A file of your own: texts or pairs of texts with a label or a score.
 
-    python recipes/finetune_text.py --preset PRESET --train reviews.csv \\
-        --text review --label stars
+    python recipes/finetune_text.py --train reviews.csv --text review --label stars
     python recipes/finetune_text.py --preset PRESET --train train.tsv --dev dev.tsv \\
         --text premise --second_text hypothesis --label relation
 
@@ -77,7 +76,7 @@ def tasks(config):
 
 def config():
     return Config(
-        preset="runs/electra_small/preset",
+        preset="tiny_en",
         output="runs/text",
         max_length=128,
     )

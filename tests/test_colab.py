@@ -116,6 +116,7 @@ def test_quickstart(tmp_path):
     )
     run = tmp_path / "runs" / "electra_tiny"
     assert_loss_fell(run)
+    assert "<because " in printed["suspect"]
     assert re.match(r"5\d documents, ", printed["examples"])  # of 60, some held out
     assert printed["masked"].count("[MASK]") >= 3
     assert printed["look"].count(" > ") >= 3  # replaced tokens
@@ -172,6 +173,7 @@ def test_pretrain_your_language(tmp_path):
     assert printed["predict"].split() == [
         *("NOUN", "Vögel", "VERB", "dürfen", "ADJ", "schön")
     ]
+    assert printed["serve"].split() == ["NOUN", "VERB", "ADJ"]
 
 
 def test_there_are_two_notebooks():

@@ -8,7 +8,7 @@ from keras import ops
 
 from keras_corrupt.devices.replicas import SeedGenerator, replica_loss
 from keras_corrupt.encoders import TextModel, TransformerEncoder
-from keras_corrupt.models import fine_tuning, preset_directory
+from keras_corrupt.models import fine_tuning, longer_sequences, preset_directory
 from keras_corrupt.models.loss import added_losses, of_sequences, weighted_mean
 from keras_corrupt.models.overrides import merge, with_global_policy
 from keras_corrupt.models.position_choice import PositionChoice
@@ -266,7 +266,9 @@ class Pretrainer(PositionChoice, TokenizerAssets, TextModel):
             preset: A key of `presets` or `trained_presets`, or the path of a directory.
             tokenizer: A tokenizer for a named architecture. A directory has its own.
             overrides: Constructor arguments to change; a dict changes only the
-                entries it has, `discriminator={"max_length": 256}`.
+                entries it has. With more positions than a directory's,
+                `discriminator={"max_length": 256}`, the new ones start as copies of
+                the trained ones.
 
         Raises:
             ValueError: Neither a known name nor a directory of a preset, or its
@@ -283,7 +285,7 @@ class Pretrainer(PositionChoice, TokenizerAssets, TextModel):
                 "`tokenizer`."
             )
         config = merge(with_global_policy(config), overrides)
-        return preset_directory.load(preset, cls, config, saved_tokenizer or tokenizer)
+        return longer_sequences.load(preset, cls, config, saved_tokenizer or tokenizer)
 
     def save_to_preset(self, directory, dtype=None):
         """Writes architecture, tokenizer and the weights of all networks.

@@ -3,7 +3,7 @@
 import keras
 import numpy as np
 import safetensors
-from safetensors.numpy import save_file
+from safetensors.numpy import save as serialize
 
 from keras_corrupt.models.named_variables import named_weights
 
@@ -18,7 +18,7 @@ def save(path, network, dtype=None):
         name: np.ascontiguousarray(keras.ops.convert_to_numpy(variable), dtype)
         for name, variable in named_weights(network).items()
     }
-    save_file(arrays, path)
+    path.write_bytes(serialize(arrays))  # `save_file` lets nobody else read the file
 
 
 def count(path):

@@ -14,7 +14,7 @@ from keras_corrupt.scoring.highlight import legend
 def highlight(
     texts: tyro.conf.Positional[tuple[str, ...]] = (),
     *,
-    preset: str,
+    preset: str = "tiny_en",
     color: bool = sys.stdout.isatty(),
 ) -> None:
     """Prints texts, and marks the words that are likely to have been replaced.
@@ -35,7 +35,7 @@ def highlight(
 def score(
     texts: tyro.conf.Positional[tuple[str, ...]] = (),
     *,
-    preset: str,
+    preset: str = "tiny_en",
 ) -> None:
     """Prints a table of tab-separated columns, with a row for each word.
 

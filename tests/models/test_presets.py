@@ -53,6 +53,12 @@ def test_preset_round_trip_with_both_networks(tmp_path, sizes, inputs, tokenizer
     assert changed.mask_rate == 0.3
 
 
+def test_all_who_may_read_one_file_may_read_all(tmp_path, sizes):
+    Electra(**sizes).save_to_preset(tmp_path / "preset")
+    files = [path for path in (tmp_path / "preset").rglob("*") if path.is_file()]
+    assert len({path.stat().st_mode for path in files}) == 1 and len(files) > 2
+
+
 def test_keras_file_round_trip(tmp_path, sizes, inputs):
     model = scrambled(Electra(**sizes))
     model.save(tmp_path / "model.keras")
@@ -108,7 +114,7 @@ def test_a_failed_save_leaves_the_old_preset(tmp_path, sizes, inputs, monkeypatc
         raise OSError(28, "No space left on device")
 
     other = scrambled(Electra(**sizes))
-    monkeypatch.setattr(safetensors_weights, "save_file", full)
+    monkeypatch.setattr(safetensors_weights, "serialize", full)
     with pytest.raises(OSError):
         other.save_to_preset(tmp_path / "p")
     monkeypatch.undo()

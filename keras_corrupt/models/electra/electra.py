@@ -4,7 +4,7 @@ import keras
 
 from keras_corrupt.encoders import TransformerEncoder
 from keras_corrupt.models.electra import cost
-from keras_corrupt.models.electra.presets import PRESETS
+from keras_corrupt.models.electra.presets import PRESETS, TRAINED_PRESETS
 from keras_corrupt.models.masked_lm.masked_lm import MaskedLMNetwork
 from keras_corrupt.models.pretrainer import check_weight
 from keras_corrupt.models.replaced_token_detection.generator_discriminator import (
@@ -58,6 +58,7 @@ class Electra(ReplacedTokenDetection):
     """
 
     presets = PRESETS
+    trained_presets = TRAINED_PRESETS
     network_arguments = {
         "discriminator": TransformerEncoder,
         "generator": TransformerEncoder,

@@ -3,6 +3,11 @@
 A preset is the keyword arguments of `Electra`.
 """
 
+from pathlib import Path
+
 from keras_corrupt.models.encoder_sizes import DETECTORS
+
+#: Presets with weights, made by recipes/electra_tiny_en.py: name -> directory.
+TRAINED_PRESETS = {"tiny_en": Path(__file__).parent / "tiny_en"}
 
 PRESETS = DETECTORS

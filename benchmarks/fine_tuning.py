@@ -1,0 +1,156 @@
+"""What pretraining is worth: presets against an encoder with new weights.
+
+    python benchmarks/fine_tuning.py --presets tiny_en --glue GLUE_DIR \\
+        --conll2000 CONLL2000_DIR --wnut17 WNUT17_DIR --output runs/tiny_en
+    python benchmarks/fine_tuning.py --presets RESULTS/*/preset ...
+
+Fine-tunes each, and the first one's encoder with new weights, with the same settings
+and examples, on nine tasks (`--tasks`), and prints the median of the seeds and their
+range on the development sets. `scores.png` is the plot. The directories are in the
+tasks' own layouts (`CoLA/train.tsv`, ...; `train.txt`, `dev.txt`; `train.conll`,
+`dev.conll`).
+"""
+
+import dataclasses
+import statistics
+from pathlib import Path
+
+import tyro
+
+from keras_corrupt.downstream import FinetuneConfig, finetune
+
+LONG = ("CoLA", "SST-2", "QQP", "QNLI", "CoNLL-2000")
+#: Small sets, which want more passes.
+SHORT = ("MRPC", "STS-B", "RTE", "WNUT-17")
+NEW = "new weights"
+
+
+@dataclasses.dataclass
+class Settings:
+    """What to measure."""
+
+    presets: tuple[str, ...]
+    """Trained presets' names, or presets' directories; a run's is known by the run."""
+    glue: str
+    """GLUE's directory."""
+    conll2000: str
+    """CoNLL-2000's directory."""
+    wnut17: str
+    """WNUT-17's directory."""
+    output: str
+    """Directory of the results."""
+    tasks: tuple[str, ...] = LONG + SHORT
+    """Which tasks."""
+    seeds: int = 3
+    """Runs of each."""
+    max_train_examples: int = 4000
+    """Training examples of a task, at most."""
+    max_dev_examples: int = 2000
+    """Development examples of a task, at most."""
+
+
+def tasks(settings, names):
+    """Returns the tasks of these names that are wanted."""
+    from keras_corrupt.tasks.conll import TaggingTask
+    from keras_corrupt.tasks.glue import GlueTask
+
+    tagging = {
+        "CoNLL-2000": (settings.conll2000, "txt"),
+        "WNUT-17": (settings.wnut17, "conll"),
+    }
+    for name in names:
+        if name not in settings.tasks:
+            continue
+        if name not in tagging:
+            yield GlueTask(name, settings.glue)
+            continue
+        folder, suffix = tagging[name]
+        files = {split: f"{folder}/{split}.{suffix}" for split in ("train", "dev")}
+        yield TaggingTask(name, files, None, None, "bio")
+
+
+def name_of(preset):
+    """Returns a preset's column: its name, or that of the run that holds it.
+
+    >>> name_of("tiny_en"), name_of("runs/Teams/preset/")
+    ('tiny_en', 'Teams')
+    """
+    path = Path(preset)
+    return path.parent.name if path.name == "preset" else path.name
+
+
+def scores(settings, preset, column):
+    """Fine-tunes on all tasks: name -> (metric, score of each seed)."""
+    found = {}
+    for names, epochs in ((LONG, 5), (SHORT, 10)):
+        config = FinetuneConfig(
+            preset=preset,
+            output=f"{settings.output}/{column}/{epochs}",
+            seeds=settings.seeds,
+            retries=0,
+            load_weights=column != NEW,
+            max_length=128,
+            max_train_examples=settings.max_train_examples,
+            max_dev_examples=settings.max_dev_examples,
+            dtype="mixed_bfloat16",
+            settings={
+                "learning_rate": 5e-4,
+                "epochs": epochs,
+                "weight_decay": 0.01,
+                "report": "best",
+            },
+        )
+        if wanted := list(tasks(settings, names)):
+            for row in finetune(wanted, config):
+                metric = row.results[0]["metric"]
+                found[row.task] = metric, [run["score"] for run in row.results]
+    return found
+
+
+def table(found):
+    """Returns a Markdown table of `scores` by column."""
+    lines = [["task", "metric", *found], ["---", "---", *["---:"] * len(found)]]
+    for task, (metric, _) in next(iter(found.values())).items():
+        cells = []
+        for kind in found.values():
+            _, runs = kind[task]
+            middle = statistics.median(runs)
+            cells.append(f"{middle:.1f} ({min(runs):.1f} to {max(runs):.1f})")
+        lines.append([task, metric, *cells])
+    return "\n".join("| " + " | ".join(cells) + " |" for cells in lines)
+
+
+def plot(found, path):
+    """Draws every run's score, task by task."""
+    import matplotlib.pyplot as plt
+
+    figure, axes = plt.subplots(figsize=(7, 3.5))
+    for number, (kind, rows) in enumerate(found.items()):
+        offset = 0.6 * ((number + 0.5) / len(found) - 0.5)
+        places = [
+            (index + offset, score)
+            for index, (_, runs) in enumerate(rows.values())
+            for score in runs
+        ]
+        axes.plot(*zip(*places, strict=True), "o", alpha=0.6, label=kind)
+    names = next(iter(found.values()))
+    axes.set_xticks(range(len(names)), names, rotation=30, ha="right")
+    axes.set_ylabel("score, development set")
+    axes.grid(axis="y", alpha=0.3)
+    axes.legend()
+    figure.savefig(path, dpi=150, bbox_inches="tight")
+
+
+def main():
+    settings = tyro.cli(Settings, description=__doc__, use_underscores=True)
+    columns = {name_of(preset): preset for preset in settings.presets}
+    if len(columns) < len(settings.presets):
+        raise SystemExit(f"Two of {settings.presets} have one name: {[*columns]}.")
+    columns[NEW] = settings.presets[0]
+    found = {name: scores(settings, preset, name) for name, preset in columns.items()}
+    plot(found, Path(settings.output, "scores.png"))
+    print(table(found))
+
+
+if __name__ == "__main__":
+    main()
