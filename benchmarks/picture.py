@@ -14,7 +14,7 @@ from pathlib import Path
 import tyro
 from swapped_words import SENTENCES, variants
 
-CHARACTER, LINE = 0.0112, 0.115  # of the right panel's width and height
+CHARACTER, LINE = 0.0162, 0.115  # of the right panel's width and height
 
 
 @dataclasses.dataclass
@@ -75,7 +75,7 @@ def main():
     model = load_preset(Path(settings.runs[-1], "preset"))
     wrong = [variants(sentence)[1] for sentence in SENTENCES[: settings.sentences]]
     figure, (left, right) = plt.subplots(
-        1, 2, figsize=(11, 3), width_ratios=(1, 2.2), layout="constrained"
+        1, 2, figsize=(8.8, 3), width_ratios=(1, 1.45), layout="constrained"
     )
     draw_curve(left, rows)
     draw_sentences(right, model, wrong)
