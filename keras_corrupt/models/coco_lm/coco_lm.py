@@ -72,7 +72,7 @@ class CocoLM(ReplacedTokenDetection):
             tasks that have it.
         scl_weight: Weight of sequence contrastive learning; with 0 it is measured only.
         unmaskable_ids: Ids never corrupted, if there is no tokenizer to tell padding.
-        kwargs: Those of `Pretrainer`, and `keep_rate`.
+        kwargs: Those of `ReplacedTokenDetection`.
 
     Raises:
         ValueError: An option is none of those named, or sizes do not fit together.
@@ -207,7 +207,7 @@ class CocoLM(ReplacedTokenDetection):
             outputs |= self.contrast(inputs, hidden, training)
         return outputs
 
-    def sample_replacements(self, masked, positions, mlm_logits, training):
+    def sample_replacements(self, masked, positions, target_ids, mlm_logits, training):
         if self.replacements == "random":
             shape = ops.shape(positions)
             return keras.random.randint(
@@ -215,7 +215,9 @@ class CocoLM(ReplacedTokenDetection):
             )
         if training and cost.has_dropout(self.generator.encoder.architecture):
             mlm_logits = self.generator(masked, positions, training=False)
-        return super().sample_replacements(masked, positions, mlm_logits, training)
+        return super().sample_replacements(
+            masked, positions, target_ids, mlm_logits, training
+        )
 
     def correct(self, inputs, hidden, outputs):
         """Predicts the original tokens.

@@ -1,23 +1,21 @@
 """ELECTRA: a generator corrupts text, a discriminator finds what was replaced."""
 
 import keras
+from keras import ops
 
+from keras_corrupt.corruption import add_up, choose_positions
 from keras_corrupt.encoders import TransformerEncoder
 from keras_corrupt.models.electra import cost
 from keras_corrupt.models.electra.presets import PRESETS
+from keras_corrupt.models.electra.sharing import encoder_of_its_own, make_networks
 from keras_corrupt.models.masked_lm.masked_lm import MaskedLMNetwork
 from keras_corrupt.models.pretrainer import check_weight
 from keras_corrupt.models.replaced_token_detection.generator_discriminator import (
-    Discriminator,
     ReplacedTokenDetection,
 )
 
-#: What generator and discriminator share: the thesis's choice (5.3.1) by default,
-#: or all embedding parameters, as in the released code.
-TIED_PARTS = {
-    "token_and_position": ("token", "position"),
-    "all": ("token", "position", "segment", "norm"),
-}
+#: Where the discriminator learns: at all tokens, or at a part (5.4.3, ELECTRA 15%).
+RTD_POSITIONS = ("all", "random", "masked")
 
 
 @keras.saving.register_keras_serializable(package="keras_corrupt")
@@ -39,11 +37,23 @@ class Electra(ReplacedTokenDetection):
         mask_rate: Fraction of tokens to mask.
         keep_rate: Fraction of the chosen positions that keep their token in the
             generator's input: 0 in the thesis, 0.15 in the released code.
-        tied_embeddings: `"token_and_position"` (thesis, 5.3.1) or `"all"` (released
-            code: segment embeddings and their layer norm too).
+        tied_embeddings: What the networks share: `"token_and_position"` embeddings
+            (thesis, 5.3.1), those of `"token"` alone, or `"none"`; `"all"` embeddings
+            (released code: those of segments and their layer norm too); `"everything"`,
+            all weights of encoders of one size. With `"gradient_disentangled"`
+            the discriminator's token and position tables are the generator's, which
+            its loss does not reach, plus differences (He et al., 2021, DeBERTaV3, 3.3).
+        rtd_positions: Where the discriminator learns: at `"all"` tokens; at a
+            `"random"` part of them, `mask_rate` (thesis, 5.4.3, ELECTRA 15%); or
+            at the `"masked"` ones alone (ELECTRA 15% in Clark et al., 2020). Its
+            metrics are those of all tokens.
         rtd_weight: Weight of replaced token detection beside masked language
             modelling. 50 is the released code's; the thesis does not give it.
-        kwargs: Those of `Pretrainer`.
+        kwargs: Those of `ReplacedTokenDetection`.
+
+    Raises:
+        ValueError: An option is none of those named, or all weights are to be tied and
+            the networks' sizes differ.
 
     Example:
 
@@ -63,6 +73,8 @@ class Electra(ReplacedTokenDetection):
         "generator": TransformerEncoder,
     }
     loss_weights = {"mlm": 1.0, "rtd": 50.0}
+    #: Class of the generator, made of an encoder's arguments.
+    generator_class = MaskedLMNetwork
 
     def __init__(
         self,
@@ -71,6 +83,7 @@ class Electra(ReplacedTokenDetection):
         mask_rate=0.15,
         keep_rate=0.0,
         tied_embeddings="token_and_position",
+        rtd_positions="all",
         rtd_weight=50.0,
         **kwargs,
     ):
@@ -78,35 +91,34 @@ class Electra(ReplacedTokenDetection):
             discriminator, mask_rate=mask_rate, keep_rate=keep_rate, **kwargs
         )
         check_weight("rtd_weight", rtd_weight)
-        if tied_embeddings not in TIED_PARTS:
+        if rtd_positions not in RTD_POSITIONS:
             raise ValueError(
-                f"`tied_embeddings` must be one of {sorted(TIED_PARTS)}; got "
-                f"{tied_embeddings!r}."
+                f"`rtd_positions` must be one of {RTD_POSITIONS}; got "
+                f"{rtd_positions!r}."
             )
-
-        # === Layers ===
-        self.discriminator = Discriminator(
+        self.discriminator, self.generator = make_networks(
             self.with_padding(discriminator),
-            dtype=self.dtype_policy,
-            name="discriminator",
-        )
-        shared = self.discriminator.encoder
-        generator = {
-            **shared.architecture,
-            **generator,
-            "embedding_size": shared.embedding_size,
-        }
-        self.generator = MaskedLMNetwork(
-            {**generator, "tied_to": shared, "tied_parts": TIED_PARTS[tied_embeddings]},
-            dtype=self.dtype_policy,
-            name="generator",
+            generator,
+            tied_embeddings,
+            self.dtype_policy,
+            self.generator_class,
         )
 
         # === Config ===
         self.tied_embeddings = tied_embeddings
+        self.rtd_positions = rtd_positions
         self.rtd_weight = rtd_weight
         self.loss_weights = {"mlm": 1.0, "rtd": rtd_weight}
         self.built = True
+
+    @property
+    def encoder(self):
+        return encoder_of_its_own(self.discriminator.encoder)
+
+    @property
+    def padding_id(self):
+        """The tokenizer's padding id, or the encoder's where there is no tokenizer."""
+        return (self.tokenizer or self.discriminator.encoder).padding_id
 
     def call(self, inputs, training=False):
         inputs = self.text_inputs(inputs, training)
@@ -114,7 +126,35 @@ class Electra(ReplacedTokenDetection):
         rtd_logits = self.discriminator(
             {**inputs, "token_ids": outputs["corrupted_ids"]}, training=training
         )
-        return {**outputs, "rtd_logits": rtd_logits}
+        return {
+            **outputs,
+            "rtd_logits": rtd_logits,
+            "rtd_loss_weights": self.loss_positions(inputs, outputs),
+        }
+
+    def loss_positions(self, inputs, outputs):
+        """Returns how much each token weighs in the discriminator's loss.
+
+        Args:
+            inputs: The model's inputs.
+            outputs: What `corrupt` returned.
+
+        Returns:
+            `[batch, length]`, 0 or 1.
+        """
+        if self.rtd_positions == "all":
+            return outputs["rtd_weights"]
+        positions, weights = outputs["masked_positions"], outputs["masked_weights"]
+        if self.rtd_positions == "random":
+            positions, weights = choose_positions(
+                inputs, self.mask_rate, (), self.seed_generator
+            )
+        return add_up(weights, positions, ops.shape(inputs["token_ids"])[1])
+
+    def loss_terms(self, outputs):
+        terms = super().loss_terms(outputs)
+        losses, _ = terms["rtd"]
+        return {**terms, "rtd": (losses, outputs["rtd_loss_weights"])}
 
     def forward_flops(self, length):
         return cost.forward_flops(self.get_config(), length)
@@ -128,5 +168,6 @@ class Electra(ReplacedTokenDetection):
             **super().get_config(),
             "generator": self.generator.encoder.architecture,
             "tied_embeddings": self.tied_embeddings,
+            "rtd_positions": self.rtd_positions,
             "rtd_weight": self.rtd_weight,
         }

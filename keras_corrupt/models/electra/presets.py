@@ -6,3 +6,14 @@ A preset is the keyword arguments of `Electra`.
 from keras_corrupt.models.encoder_sizes import DETECTORS
 
 PRESETS = DETECTORS
+
+#: `tied_embeddings` -> the embeddings that are the same variables in both
+#: networks. `"everything"` ties the layers, too.
+TIED_PARTS = {
+    "none": (),
+    "token": ("token",),
+    "token_and_position": ("token", "position"),
+    "all": ("token", "position", "segment", "norm"),
+    "everything": ("token", "position", "segment", "norm", "projection"),
+    "gradient_disentangled": (),
+}

@@ -14,6 +14,7 @@ from keras_corrupt.corruption import (
     gather_tokens,
     mask_tokens,
     replace_tokens,
+    sample_negatives,
     sample_tokens,
 )
 from keras_corrupt.encoders import TransformerEncoder
@@ -214,6 +215,9 @@ class ReplacedTokenDetection(GeneratorDiscriminator):
             `TransformerEncoder`.
         keep_rate: Fraction of the chosen positions that keep their token in the
             generator's input.
+        temperature: By what the logits are divided before tokens are drawn from their
+            softmax: above 1, the generator is a weaker one (Clark's thesis, 5.5).
+        exclude_original: Whether the original token is never drawn (5.5).
         kwargs: Those of `Pretrainer`.
     """
 
@@ -222,10 +226,24 @@ class ReplacedTokenDetection(GeneratorDiscriminator):
         **GeneratorDiscriminator.metric_names,
     }
 
-    def __init__(self, discriminator, keep_rate=0.0, **kwargs):
+    def __init__(
+        self,
+        discriminator,
+        keep_rate=0.0,
+        temperature=1.0,
+        exclude_original=False,
+        **kwargs,
+    ):
         super().__init__(discriminator, **kwargs)
         check_rates(keep_rate)
+        if isinstance(temperature, str) or not 0 < temperature < np.inf:
+            raise ValueError(
+                "`temperature` must be more than 0 (1 for the generator's own softmax, "
+                f"more for a flatter one); got {temperature!r}."
+            )
         self.keep_rate = keep_rate
+        self.temperature = temperature
+        self.exclude_original = exclude_original
         self.accuracy = keras.metrics.Mean(name="mlm_accuracy")
 
     def corrupt(self, inputs, training=False):
@@ -252,15 +270,16 @@ class ReplacedTokenDetection(GeneratorDiscriminator):
         )
         masked = {**inputs, "token_ids": masked_ids}
         mlm_logits = self.generator(masked, masking.positions, training=training)
+        target_ids = gather_tokens(token_ids, masking.positions)
         sampled_ids = self.sample_replacements(
-            masked, masking.positions, mlm_logits, training
+            masked, masking.positions, target_ids, mlm_logits, training
         )
         corrupted_ids = replace_tokens(token_ids, masking, sampled_ids)
         return {
             "masked_ids": masked_ids,
             "masked_positions": masking.positions,
             "masked_weights": masking.weights,
-            "target_ids": gather_tokens(token_ids, masking.positions),
+            "target_ids": target_ids,
             "mlm_logits": mlm_logits,
             "sampled_ids": sampled_ids,
             "corrupted_ids": corrupted_ids,
@@ -268,18 +287,24 @@ class ReplacedTokenDetection(GeneratorDiscriminator):
             "rtd_weights": inputs["padding_mask"],
         }
 
-    def sample_replacements(self, masked, positions, mlm_logits, training):
+    def sample_replacements(self, masked, positions, target_ids, mlm_logits, training):
         """Draws the tokens that come to the masked positions.
 
         Args:
             masked: The generator's inputs.
             positions: int32 `[batch, masked]`.
+            target_ids: int32 `[batch, masked]`, the original tokens.
             mlm_logits: float32 `[batch, masked, vocabulary]`, those it learns from.
             training: Whether dropout is active in them.
 
         Returns:
             int32 `[batch, masked]`, samples of the generator; no gradient flows.
         """
+        if self.temperature != 1:
+            mlm_logits = ops.stop_gradient(mlm_logits) / self.temperature
+        if self.exclude_original:
+            drawn = sample_negatives(mlm_logits, target_ids, 1, self.seed_generator)
+            return drawn[..., 0]
         return sample_tokens(mlm_logits, self.seed_generator)
 
     def loss_terms(self, outputs):
@@ -312,7 +337,12 @@ class ReplacedTokenDetection(GeneratorDiscriminator):
         yield from super().warnings(metrics, unigram)
 
     def get_config(self):
-        return {**super().get_config(), "keep_rate": self.keep_rate}
+        return {
+            **super().get_config(),
+            "keep_rate": self.keep_rate,
+            "temperature": self.temperature,
+            "exclude_original": self.exclude_original,
+        }
 
 
 def random_detector(metrics):
