@@ -29,11 +29,13 @@ __all__ = [
 KERAS_CLASSES = {
     "encoders": ("Dense", "TransformerEncoder"),
     "models": (
+        "AllTokensMLM",
         "CocoLM",
         "Electra",
         "ElectraTT",
         "Electric",
         "MaskedLM",
+        "ReplaceMLM",
         "Teams",
         "TwoTower",
     ),

@@ -15,6 +15,9 @@ from keras_corrupt.models.coco_lm.presets import PRESETS
 from keras_corrupt.models.masked_lm.masked_lm import MaskedLMNetwork
 from keras_corrupt.models.masked_lm.objective import masked_lm_loss
 from keras_corrupt.models.pretrainer import check_weight
+from keras_corrupt.models.replaced_token_detection.copying import (
+    original_log_probability,
+)
 from keras_corrupt.models.replaced_token_detection.generator_discriminator import (
     ReplacedTokenDetection,
 )
@@ -293,7 +296,7 @@ class CocoLM(ReplacedTokenDetection):
 
     def _lm_term(self, outputs):
         if self.token_task == "all_token_lm":
-            value = objective.original_log_probability(
+            value = original_log_probability(
                 outputs["log_softmax"],
                 outputs["rtd_logits"],
                 outputs["replaced"] == 0,
@@ -303,7 +306,7 @@ class CocoLM(ReplacedTokenDetection):
         loss = masked_lm_loss(outputs["lm_logits"], outputs["target_ids"])
         if self.token_task != "clm_without_copy":
             positions = outputs["masked_positions"]
-            loss = -objective.original_log_probability(
+            loss = -original_log_probability(
                 -loss,
                 ops.take_along_axis(outputs["rtd_logits"], positions, axis=1),
                 outputs["sampled_ids"] == outputs["target_ids"],
