@@ -38,6 +38,7 @@ KERAS_CLASSES = {
         "ReplaceMLM",
         "Teams",
         "TwoTower",
+        "UnigramElectra",
     ),
     "training": ("AdamW", "WarmupLinearDecay"),
     "downstream": ("CandidateRanker", "SpanExtractor", "TextClassifier", "TokenTagger"),

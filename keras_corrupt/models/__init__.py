@@ -12,6 +12,7 @@ from keras_corrupt.models.replace_mlm.replace_mlm import ReplaceMLM
 from keras_corrupt.models.teams.teams import Teams
 from keras_corrupt.models.trained_presets import directory_of
 from keras_corrupt.models.two_tower.two_tower import TwoTower
+from keras_corrupt.models.unigram_electra.unigram_electra import UnigramElectra
 
 __all__ = [
     "AllTokensMLM",
@@ -24,6 +25,7 @@ __all__ = [
     "ReplaceMLM",
     "Teams",
     "TwoTower",
+    "UnigramElectra",
     "load_preset",
 ]
 

@@ -133,6 +133,13 @@ class Pretrainer(PositionChoice, TokenizerAssets, FusedTraining, TextModel):
     def update_metrics(self, outputs):
         """Updates the model's own metrics from the outputs of `call`."""
 
+    def use_unigrams(self, counts):
+        """Is told how often each token is in the training text, before training.
+
+        Args:
+            counts: int `[tokens]`, NumPy.
+        """
+
     def token_log_probabilities(self, inputs):
         """Returns log p(x_t | all other tokens), `[batch, length]`, if it knows it."""
         raise NotImplementedError
