@@ -29,6 +29,7 @@ __all__ = [
 KERAS_CLASSES = {
     "encoders": ("Dense", "TransformerEncoder"),
     "models": (
+        "AdversarialElectra",
         "AllTokensMLM",
         "CocoLM",
         "Electra",

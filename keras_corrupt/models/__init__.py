@@ -3,6 +3,7 @@
 from keras_corrupt.models import preset_directory
 from keras_corrupt.models.all_tokens_mlm.all_tokens_mlm import AllTokensMLM
 from keras_corrupt.models.coco_lm.coco_lm import CocoLM
+from keras_corrupt.models.electra.adversarial import AdversarialElectra
 from keras_corrupt.models.electra.electra import Electra
 from keras_corrupt.models.electra_tt.electra_tt import ElectraTT
 from keras_corrupt.models.electric.electric import Electric
@@ -15,6 +16,7 @@ from keras_corrupt.models.two_tower.two_tower import TwoTower
 from keras_corrupt.models.unigram_electra.unigram_electra import UnigramElectra
 
 __all__ = [
+    "AdversarialElectra",
     "AllTokensMLM",
     "CocoLM",
     "Electra",

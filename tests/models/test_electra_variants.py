@@ -5,11 +5,30 @@ import pytest
 from keras import ops
 
 from keras_corrupt.downstream import TextClassifier
-from keras_corrupt.models import Electra
+from keras_corrupt.models import AdversarialElectra, Electra, load_preset
+from keras_corrupt.models.electra import cost
+from keras_corrupt.training import AdamW
 from tests.models.conftest import gradients
 
 #: Logits of four tokens.
 LOGITS = np.array([0.0, 1.0, 2.0, -1.0])
+
+
+#: A discriminator that can be divided by three and by four.
+WIDE = {
+    "discriminator": {
+        "vocabulary_size": 150,
+        "hidden_size": 96,
+        "intermediate_size": 192,
+        "num_heads": 12,
+    }
+}
+
+
+def scramble(model):
+    rng = np.random.default_rng(0)
+    for v in model.trainable_variables:
+        v.assign(v + rng.normal(scale=0.3, size=v.shape))
 
 
 def softmax(x):
@@ -100,6 +119,140 @@ def test_all_weights_can_be_tied(sizes, inputs):
         Electra(**sizes, tied_embeddings="everything")
 
 
+@pytest.mark.parametrize("width", [0.25, 1 / 3, 0.5, 1, 2])
+def test_the_generators_width_is_a_fraction(width):
+    """Figure 5.4: hidden size, feed-forward size and heads, and nothing else."""
+    model = Electra.from_preset("tiny", generator_width=width, **WIDE)
+    generator = model.generator.encoder.architecture
+    own = {"hidden_size": 96, "intermediate_size": 192, "num_heads": 12}
+    assert {n: generator[n] for n in own} == {n: own[n] * width for n in own}
+    main = model.encoder.architecture
+    assert all(generator[n] == main[n] for n in main if n not in own)
+    assert cost.parameters(model.get_config())["total"] == model.count_params()
+    again = Electra.from_config(model.get_config())
+    assert again.generator.encoder.architecture == generator
+
+
+@pytest.mark.parametrize("width", [0, -1, 0.3, "half"])
+def test_widths_that_make_no_sizes(width):
+    with pytest.raises(ValueError, match="`generator_width` must be a fraction"):
+        Electra.from_preset("tiny", generator_width=width, **WIDE)
+
+
+# === Two-stage and adversarial training ===
+
+
+def test_the_second_stage_starts_from_the_generator(sizes, inputs):
+    model = Electra(**sizes, generator_width=1, tied_embeddings="none")
+    scramble(model)
+    generator = [np.array(v) for v in model.generator.weights]
+    model.start_from_generator()
+    np.testing.assert_array_equal(
+        model.encoder(inputs), model.generator.encoder(inputs)
+    )
+    found = gradients(model, inputs, ["rtd"])  # and shares nothing with it
+    for v, before in zip(model.generator.weights, generator, strict=True):
+        np.testing.assert_array_equal(v, before)
+        assert np.abs(found[id(v)]).max() == 0
+    with pytest.raises(ValueError, match="only; got .token_and_position"):
+        Electra(**sizes, generator_width=1).start_from_generator()
+    with pytest.raises(ValueError, match="of its size: set the `generator`'s hidden_s"):
+        Electra(**sizes, tied_embeddings="none").start_from_generator()
+
+
+def adversarial_numbers(model, outputs):
+    """q, rewards and baselines at the masked positions, by the thesis's formulas."""
+    o = {name: np.array(x, "float64") for name, x in outputs.items()}
+    q = np.exp(o["mlm_logits"])
+    q /= q.sum(-1, keepdims=True)
+    positions, sampled = (o[n].astype(int) for n in ("masked_positions", "sampled_ids"))
+    original = 1 / (1 + np.exp(np.take_along_axis(o["rtd_logits"], positions, 1)))
+    right = np.where(sampled == o["target_ids"], original, 1 - original)
+    masked = {"token_ids": outputs["masked_ids"]}
+    return q, sampled, -np.log(right), masked, o
+
+
+def test_adversarial_losses_equal_numpy(sizes, inputs):
+    sizes["discriminator"] |= {"dropout": 0.0, "attention_dropout": 0.0}
+    model = AdversarialElectra(**sizes, reinforce_weight=3.0)
+    scramble(model)
+    model.compile(optimizer=AdamW(1e-3))
+    outputs = model(inputs)
+    loss = float(model.compute_loss(inputs, y_pred=outputs))
+    q, sampled, reward, masked, o = adversarial_numbers(model, outputs)
+
+    states = np.array(model.generator.encoder({**inputs, **masked}), "float64")
+    states = np.take_along_axis(states, o["masked_positions"].astype(int)[..., None], 1)
+    score = states @ np.array(model.generator.baseline.kernel, "float64")[:, 0]
+    np.testing.assert_allclose(o["baseline_logits"], score, atol=1e-5)
+    sigmoid = 1 / (1 + np.exp(-score))
+    baseline = -np.log(sigmoid)
+
+    weights = o["masked_weights"]
+
+    def mean(x):
+        return (x * weights).sum() / weights.sum()
+
+    log_q = np.log(np.take_along_axis(q, sampled[..., None], -1)[..., 0])
+    reinforce = mean(-log_q * (reward - baseline))
+    target = np.exp(-reward)
+    cross_entropy = mean(-target * np.log(sigmoid) - (1 - target) * np.log(1 - sigmoid))
+    rtd, _ = rtd_loss(model, outputs)
+    expected = 3 * reinforce + cross_entropy + 50 * rtd  # and no masked LM's
+    assert loss == pytest.approx(expected, rel=1e-5)
+    metrics = {m.name: float(m.result()) for m in model.metrics}
+    assert metrics["reinforce_loss"] == pytest.approx(reinforce, rel=1e-4)
+    assert metrics["baseline_loss"] == pytest.approx(cross_entropy, rel=1e-5)
+    assert metrics["mlm_loss"] > 0
+
+
+def test_the_generator_ascends_reinforces_gradient(sizes, inputs, monkeypatch):
+    """In the logits it is the reward above the baseline, times (1[x] - q)."""
+    sizes["discriminator"] |= {"dropout": 0.0, "attention_dropout": 0.0}
+    model = AdversarialElectra(**sizes)
+    scramble(model)
+    kept = {name: np.array(x) for name, x in model(inputs).items()}
+    monkeypatch.setattr(
+        model,
+        "sample_replacements",
+        lambda *_: ops.convert_to_tensor(kept["sampled_ids"]),
+    )
+    static = {n: kept[n] for n in ("masked_positions", "masked_weights")}
+    found, baseline = (
+        gradients(model, {**inputs, **static}, [term])
+        for term in ("reinforce", "baseline")
+    )
+    q, sampled, reward, _, o = adversarial_numbers(model, kept)
+    advantage = reward - np.log1p(np.exp(-o["baseline_logits"]))
+    advantage *= o["masked_weights"] / o["masked_weights"].sum()
+    ascent = advantage[..., None] * (np.eye(50)[sampled] - q)
+    np.testing.assert_allclose(
+        found[id(model.generator.head.bias)], -ascent.sum((0, 1)), atol=1e-6
+    )
+    own = id(model.generator.baseline.kernel)
+    assert np.abs(found[own]).max() == 0
+    embeddings = model.discriminator.encoder.embeddings
+    shared = {id(embeddings.token.embeddings), id(embeddings.position.embeddings)}
+    for v in model.discriminator.trainable_variables:
+        assert (np.abs(found[id(v)]).max() > 0) == (id(v) in shared), v.path
+    for v in model.trainable_variables:  # the baseline's loss trains w alone
+        assert (np.abs(baseline[id(v)]).max() > 0) == (id(v) == own), v.path
+
+
+def test_adversarial_presets_and_options(sizes, tmp_path):
+    model = AdversarialElectra(**sizes, reinforce_weight=2.0)
+    scramble(model)
+    model.save_to_preset(tmp_path / "preset")
+    loaded = load_preset(tmp_path / "preset")
+    assert type(loaded) is AdversarialElectra
+    assert loaded.get_config() == model.get_config()
+    np.testing.assert_array_equal(
+        loaded.generator.baseline.kernel, model.generator.baseline.kernel
+    )
+    with pytest.raises(ValueError, match="leave out `temperature=2.0`"):
+        AdversarialElectra(**sizes, temperature=2.0)
+
+
 # === Gradient-disentangled embedding sharing ===
 
 
@@ -115,12 +268,6 @@ def disentangled(sizes, tokenizer):
 def tables(model):
     embeddings = model.discriminator.encoder.embeddings
     return embeddings.token, embeddings.position
-
-
-def scramble(model):
-    rng = np.random.default_rng(0)
-    for v in model.trainable_variables:
-        v.assign(v + rng.normal(scale=0.3, size=v.shape))
 
 
 def test_each_loss_reaches_its_own_table(disentangled, inputs):

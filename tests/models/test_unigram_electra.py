@@ -8,7 +8,8 @@ from keras_corrupt.encoders.cost import encoder_flops
 from keras_corrupt.models import UnigramElectra, load_preset
 from keras_corrupt.models.unigram_electra import cost
 from keras_corrupt.models.unigram_electra.presets import PRESETS
-from keras_corrupt.training import AdamW
+from keras_corrupt.training import AdamW, PretrainConfig
+from keras_corrupt.training.runner import build
 from tests.models.conftest import gradients
 
 #: Of 50 tokens the first ten do not occur.
@@ -61,6 +62,14 @@ def test_presets_keep_the_counts(own_sizes, tmp_path):
     model.save_to_preset(tmp_path / "preset")
     loaded = load_preset(tmp_path / "preset")
     np.testing.assert_array_equal(loaded.generator.counts, [*COUNTS, 0, 0, 0])
+
+
+def test_a_run_tells_the_counts(prepared, tmp_path):
+    config = PretrainConfig("UnigramElectra", "tiny", str(tmp_path))
+    model = build(config, prepared)
+    counts = prepared.unigrams()
+    assert len(counts) == model.vocabulary_size and counts.sum() > 1000
+    np.testing.assert_array_equal(model.generator.counts, counts)
 
 
 def test_training_needs_counts(own_sizes, inputs):

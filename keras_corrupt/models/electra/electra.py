@@ -7,9 +7,14 @@ from keras_corrupt.corruption import add_up, choose_positions
 from keras_corrupt.encoders import TransformerEncoder
 from keras_corrupt.models.electra import cost
 from keras_corrupt.models.electra.presets import PRESETS
-from keras_corrupt.models.electra.sharing import encoder_of_its_own, make_networks
+from keras_corrupt.models.electra.sharing import (
+    check_same,
+    encoder_of_its_own,
+    make_networks,
+)
 from keras_corrupt.models.masked_lm.masked_lm import MaskedLMNetwork
 from keras_corrupt.models.pretrainer import check_weight
+from keras_corrupt.models.replaced_token_detection.cost import complete_generator
 from keras_corrupt.models.replaced_token_detection.generator_discriminator import (
     ReplacedTokenDetection,
 )
@@ -34,6 +39,9 @@ class Electra(ReplacedTokenDetection):
         discriminator: Constructor arguments of the discriminator's
             `TransformerEncoder`.
         generator: The generator's, where they differ: its layers' number and sizes.
+        generator_width: Hidden size, feed-forward size and heads of the generator as a
+            fraction of the discriminator's (figure 5.4), in place of those that
+            `generator` has.
         mask_rate: Fraction of tokens to mask.
         keep_rate: Fraction of the chosen positions that keep their token in the
             generator's input: 0 in the thesis, 0.15 in the released code.
@@ -80,6 +88,7 @@ class Electra(ReplacedTokenDetection):
         self,
         discriminator,
         generator,
+        generator_width=None,
         mask_rate=0.15,
         keep_rate=0.0,
         tied_embeddings="token_and_position",
@@ -96,15 +105,18 @@ class Electra(ReplacedTokenDetection):
                 f"`rtd_positions` must be one of {RTD_POSITIONS}; got "
                 f"{rtd_positions!r}."
             )
+        discriminator = self.with_padding(discriminator)
+        sizes = {"discriminator": discriminator, "generator": generator}
         self.discriminator, self.generator = make_networks(
-            self.with_padding(discriminator),
-            generator,
+            discriminator,
+            complete_generator({**sizes, "generator_width": generator_width}),
             tied_embeddings,
             self.dtype_policy,
             self.generator_class,
         )
 
         # === Config ===
+        self.generator_width = generator_width
         self.tied_embeddings = tied_embeddings
         self.rtd_positions = rtd_positions
         self.rtd_weight = rtd_weight
@@ -131,6 +143,29 @@ class Electra(ReplacedTokenDetection):
             "rtd_logits": rtd_logits,
             "rtd_loss_weights": self.loss_positions(inputs, outputs),
         }
+
+    def start_from_generator(self):
+        """Gives the discriminator the weights of the generator (thesis, 5.3.3).
+
+        The second phase of two-stage training begins with it.
+
+        Raises:
+            ValueError: The networks differ, or have weights in common, so that the
+                generator would not stay as it is.
+        """
+        if self.tied_embeddings != "none":
+            raise ValueError(
+                "The discriminator can start from the generator and leave it as it is "
+                'with `tied_embeddings="none"` only; got '
+                f"{self.tied_embeddings!r}."
+            )
+        ours, theirs = self.discriminator.encoder, self.generator.encoder
+        check_same(
+            theirs.architecture,
+            ours.architecture,
+            "A discriminator that starts from the generator is of its size",
+        )
+        ours.set_weights(theirs.get_weights())
 
     def loss_positions(self, inputs, outputs):
         """Returns how much each token weighs in the discriminator's loss.
@@ -167,6 +202,7 @@ class Electra(ReplacedTokenDetection):
         return {
             **super().get_config(),
             "generator": self.generator.encoder.architecture,
+            "generator_width": self.generator_width,
             "tied_embeddings": self.tied_embeddings,
             "rtd_positions": self.rtd_positions,
             "rtd_weight": self.rtd_weight,

@@ -5,7 +5,6 @@ from keras_corrupt.encoders.embeddings import DisentangledEmbedding
 from keras_corrupt.models.electra.presets import TIED_PARTS
 from keras_corrupt.models.masked_lm.masked_lm import MaskedLMNetwork
 from keras_corrupt.models.named_variables import named_weights
-from keras_corrupt.models.replaced_token_detection.cost import complete_generator
 from keras_corrupt.models.replaced_token_detection.generator_discriminator import (
     Discriminator,
 )
@@ -21,7 +20,7 @@ def make_networks(
 
     Args:
         discriminator: Dict. Constructor arguments of the discriminator's encoder.
-        generator: Dict. The generator's, where they differ.
+        generator: Dict. Those of the generator's encoder.
         tied_embeddings: One of `TIED_PARTS`.
         dtype: The networks' dtype policy.
         generator_class: `MaskedLMNetwork`, or a class derived from it.
@@ -38,9 +37,6 @@ def make_networks(
             f"`tied_embeddings` must be one of {sorted(TIED_PARTS)}; got "
             f"{tied_embeddings!r}."
         )
-    generator = complete_generator(
-        {"discriminator": discriminator, "generator": generator}
-    )
     if tied_embeddings == "gradient_disentangled":
         generator = generator_class(generator, dtype=dtype, name="generator")
         tied = {
@@ -55,7 +51,11 @@ def make_networks(
     shared = discriminator.encoder
     tied = {"tied_to": shared, "tied_parts": TIED_PARTS[tied_embeddings]}
     if tied_embeddings == "everything":
-        _check_same({**shared.architecture, **generator}, shared.architecture)
+        check_same(
+            {**shared.architecture, **generator},
+            shared.architecture,
+            '`tied_embeddings="everything"` is for encoders of one size',
+        )
         tied["tied_layers"] = shared.num_layers
         if shared.position_bias is not None:
             tied["tied_parts"] += ("position_bias",)
@@ -63,14 +63,15 @@ def make_networks(
     return discriminator, generator
 
 
-def _check_same(generator, discriminator):
-    other = [name for name in discriminator if generator[name] != discriminator[name]]
+def check_same(generator, discriminator, why):
+    """Raises a `ValueError`, which begins with `why`, unless the sizes are the same."""
+    other = [n for n in discriminator if generator[n] != discriminator[n]]
     if other:
         sizes = ", ".join(f"{name}={discriminator[name]!r}" for name in other)
         raise ValueError(
-            '`tied_embeddings="everything"` makes all weights of the encoders common, '
-            "so the generator must be as the discriminator: set its "
-            f"{sizes}; got {', '.join(repr(generator[name]) for name in other)}."
+            f"{why}: set the `generator`'s {sizes}; got "
+            f"{', '.join(repr(generator[name]) for name in other)}. "
+            "`generator_width=1` makes it as wide."
         )
 
 

@@ -112,20 +112,34 @@ class MaskedLMGenerator(TwoNetworks):
             self.seed_generator,
         )
         masked = {**inputs, "token_ids": masked_ids}
-        mlm_logits = self.generator(masked, masking.positions, training=training)
+        predicted = self.generate(masked, masking.positions, training)
         target_ids = gather_tokens(token_ids, masking.positions)
         sampled_ids = self.sample_replacements(
-            masked, masking.positions, target_ids, mlm_logits, training
+            masked, masking.positions, target_ids, predicted["mlm_logits"], training
         )
         return {
             "masked_ids": masked_ids,
             "masked_positions": masking.positions,
             "masked_weights": masking.weights,
             "target_ids": target_ids,
-            "mlm_logits": mlm_logits,
+            **predicted,
             "sampled_ids": sampled_ids,
             "corrupted_ids": replace_tokens(token_ids, masking, sampled_ids),
         }
+
+    def generate(self, masked, positions, training):
+        """Runs the generator.
+
+        Args:
+            masked: Its inputs.
+            positions: int32 `[batch, masked]`.
+            training: Whether dropout is active.
+
+        Returns:
+            A dict of outputs, among them float32 `mlm_logits`, `[batch, masked,
+            vocabulary]`.
+        """
+        return {"mlm_logits": self.generator(masked, positions, training=training)}
 
     def sample_replacements(self, masked, positions, target_ids, mlm_logits, training):
         """Draws the tokens that come to the masked positions.
