@@ -75,6 +75,29 @@ def test_smoke(path, run, prepared, tmp_path, capsys):
     assert metric in capsys.readouterr().out
 
 
+@pytest.mark.parametrize(
+    "model", ["AdversarialElectra", "AllTokensMLM", "ReplaceMLM", "UnigramElectra"]
+)
+def test_electras_variants_run(model, run, prepared, tmp_path, capsys, monkeypatch):
+    cls = getattr(models, model)
+    sizes = {"discriminator": Electra.presets["tiny"]["discriminator"]}
+    if "generator" in cls.network_arguments:
+        sizes["generator"] = Electra.presets["tiny"]["generator"]
+    monkeypatch.setitem(cls.presets, "tiny", sizes)
+    output = tmp_path / "run"
+    recipe = ROOT / "recipes" / "electra_small.py"
+    run(
+        recipe,
+        *("--model", model, "--smoke"),
+        "--data",
+        prepared.directory,
+        *("--output", output),
+    )
+    assert type(models.load_preset(output / "preset")) is cls
+    *_, metric = cls.metric_names.values()
+    assert metric in capsys.readouterr().out
+
+
 @every_recipe
 def test_help_shows_the_docstring_and_explains_every_flag(path, run, capsys):
     with pytest.raises(SystemExit) as caught:
