@@ -63,6 +63,8 @@ class Pretrainer(PositionChoice, TokenizerAssets, FusedTraining, TextModel):
     unmaskable_roles = ("padding", "classify", "separate")
     #: Validation metric -> its name for people, in the order of the closing table.
     metric_names = {}
+    #: Whether `token_log_probabilities` masks each token in turn.
+    masks_each_token = False
     #: How to read what `describe_examples` returns.
     examples_legend = "[original: prediction]"
 
