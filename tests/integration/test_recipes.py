@@ -13,7 +13,17 @@ from pathlib import Path
 import pytest
 
 from keras_corrupt import models
-from keras_corrupt.models import CocoLM, Electra, Electric, MaskedLM, Teams
+from keras_corrupt.models import (
+    AdversarialElectra,
+    AllTokensMLM,
+    CocoLM,
+    Electra,
+    Electric,
+    MaskedLM,
+    ReplaceMLM,
+    Teams,
+    UnigramElectra,
+)
 from keras_corrupt.models.options import options_of
 from keras_corrupt.training import PretrainConfig
 from keras_corrupt.training.callbacks import read_metrics
@@ -42,6 +52,7 @@ def run(monkeypatch):
     monkeypatch.setitem(Electra.presets, "tiny", electra)
     monkeypatch.setitem(Electric.presets, "tiny", electra)
     monkeypatch.setitem(MaskedLM.presets, "tiny", {"encoder": small})
+    monkeypatch.setitem(UnigramElectra.presets, "tiny", {"discriminator": small})
     coco_lm = {"discriminator": small, "generator": {"num_layers": 1}}
     monkeypatch.setitem(CocoLM.presets, "tiny", coco_lm)
     teams = {"discriminator": small | {"num_layers": 2}, "generator_layers": 2}
@@ -75,26 +86,24 @@ def test_smoke(path, run, prepared, tmp_path, capsys):
     assert metric in capsys.readouterr().out
 
 
+@pytest.mark.tensorflow_only  # The models themselves are tested on both.
 @pytest.mark.parametrize(
-    "model", ["AdversarialElectra", "AllTokensMLM", "ReplaceMLM", "UnigramElectra"]
+    "flags, system",
+    [
+        ("--model AdversarialElectra", AdversarialElectra),
+        ("--model AllTokensMLM", AllTokensMLM),
+        ("--model ReplaceMLM", ReplaceMLM),
+        ("--model UnigramElectra", UnigramElectra),
+        ("--variant two_stage", Electra),
+        ("--tied_embeddings gradient_disentangled --generator_width 0.5", Electra),
+    ],
 )
-def test_electras_variants_run(model, run, prepared, tmp_path, capsys, monkeypatch):
-    cls = getattr(models, model)
-    sizes = {"discriminator": Electra.presets["tiny"]["discriminator"]}
-    if "generator" in cls.network_arguments:
-        sizes["generator"] = Electra.presets["tiny"]["generator"]
-    monkeypatch.setitem(cls.presets, "tiny", sizes)
-    output = tmp_path / "run"
-    recipe = ROOT / "recipes" / "electra_small.py"
-    run(
-        recipe,
-        *("--model", model, "--smoke"),
-        "--data",
-        prepared.directory,
-        *("--output", output),
-    )
-    assert type(models.load_preset(output / "preset")) is cls
-    *_, metric = cls.metric_names.values()
+def test_electras_variants(flags, system, run, prepared, tmp_path, capsys):
+    data = "--data", prepared.directory, "--output", tmp_path / "run"
+    run(ROOT / "recipes" / "electra_small.py", "--smoke", *flags.split(), *data)
+    model = models.load_preset(tmp_path / "run" / "preset")
+    assert type(model) is system
+    *_, metric = model.metric_names.values()
     assert metric in capsys.readouterr().out
 
 

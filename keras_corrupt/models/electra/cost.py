@@ -22,7 +22,7 @@ def forward_flops(config, length):
     """Counts both networks on one training sequence, forward, dropout included.
 
     The networks share embedding tables but read different sequences, so each pays
-    for its own look-ups.
+    for its own look-ups. Those of the differences in disentangled tables are left out.
 
     Args:
         config: Dict. Constructor arguments of `Electra`: `discriminator`, `generator`,
