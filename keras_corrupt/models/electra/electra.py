@@ -39,9 +39,6 @@ class Electra(ReplacedTokenDetection):
         discriminator: Constructor arguments of the discriminator's
             `TransformerEncoder`.
         generator: The generator's, where they differ: its layers' number and sizes.
-        generator_width: Hidden size, feed-forward size and heads of the generator as a
-            fraction of the discriminator's (figure 5.4), in place of those that
-            `generator` has.
         mask_rate: Fraction of tokens to mask.
         keep_rate: Fraction of the chosen positions that keep their token in the
             generator's input: 0 in the thesis, 0.15 in the released code.
@@ -51,12 +48,15 @@ class Electra(ReplacedTokenDetection):
             all weights of encoders of one size. With `"gradient_disentangled"`
             the discriminator's token and position tables are the generator's, which
             its loss does not reach, plus differences (He et al., 2021, DeBERTaV3, 3.3).
+        rtd_weight: Weight of replaced token detection beside masked language
+            modelling. 50 is the released code's; the thesis does not give it.
         rtd_positions: Where the discriminator learns: at `"all"` tokens; at a
             `"random"` part of them, `mask_rate` (thesis, 5.4.3, ELECTRA 15%); or
             at the `"masked"` ones alone (ELECTRA 15% in Clark et al., 2020). Its
             metrics are those of all tokens.
-        rtd_weight: Weight of replaced token detection beside masked language
-            modelling. 50 is the released code's; the thesis does not give it.
+        generator_width: Hidden size, feed-forward size and heads of the generator as a
+            fraction of the discriminator's (figure 5.4), in place of those that
+            `generator` has.
         kwargs: Those of `ReplacedTokenDetection`.
 
     Raises:
@@ -88,12 +88,12 @@ class Electra(ReplacedTokenDetection):
         self,
         discriminator,
         generator,
-        generator_width=None,
         mask_rate=0.15,
         keep_rate=0.0,
         tied_embeddings="token_and_position",
-        rtd_positions="all",
         rtd_weight=50.0,
+        rtd_positions="all",
+        generator_width=None,
         **kwargs,
     ):
         super().__init__(
