@@ -67,4 +67,4 @@ def baseline_loss(baseline_logits, reward):
     1
     """
     logits = ops.cast(baseline_logits, "float32")
-    return ops.softplus(logits) - logits * ops.exp(-reward)
+    return ops.softplus(logits) - logits * ops.exp(-ops.cast(reward, "float32"))
