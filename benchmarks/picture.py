@@ -4,8 +4,8 @@
         --output picture.png
 
 Left, the validation curve of the runs, of which each began with the one before; right,
-sentences of `swapped_words.py` with their wrong word, each word on a ground as dark as it
-is likely to be a replacement.
+sentences of `swapped_words.py` with their wrong word, each word on a ground as dark as
+it is likely to be a replacement.
 """
 
 import dataclasses
@@ -42,10 +42,10 @@ def draw_curve(axes, runs):
 
 
 def draw_sentences(axes, model, sentences):
-    from keras_corrupt.scoring import word_scores
+    from keras_corrupt.scoring import replaced_words
 
     axes.set_axis_off()
-    for line, words in enumerate(word_scores(model, sentences)):
+    for line, words in enumerate(replaced_words(model, sentences)):
         place = 0.0
         for word in words:
             axes.text(
@@ -56,7 +56,7 @@ def draw_sentences(axes, model, sentences):
                 fontsize=9,
                 transform=axes.transAxes,
                 bbox={
-                    "facecolor": (1.0, 0.55, 0.0, word.probability**2),
+                    "facecolor": (1.0, 0.55, 0.0, word.score**2),
                     "edgecolor": "none",
                     "pad": 1.5,
                 },

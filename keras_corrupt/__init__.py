@@ -29,13 +29,17 @@ __all__ = [
 KERAS_CLASSES = {
     "encoders": ("Dense", "TransformerEncoder"),
     "models": (
+        "AdversarialElectra",
+        "AllTokensMLM",
         "CocoLM",
         "Electra",
         "ElectraTT",
         "Electric",
         "MaskedLM",
+        "ReplaceMLM",
         "Teams",
         "TwoTower",
+        "UnigramElectra",
     ),
     "training": ("AdamW", "WarmupLinearDecay"),
     "downstream": (

@@ -11,6 +11,41 @@ def initializer(stddev):
     return keras.initializers.TruncatedNormal(stddev=stddev)
 
 
+class DisentangledEmbedding(keras.layers.Layer):
+    """The sum of another's table, constant to gradients, and a table of differences.
+
+    Gradient-disentangled embedding sharing (He et al., 2021, DeBERTaV3, section 3.3):
+    the differences, zero at first, learn what their network needs, and the table that
+    both networks share learns from the other one alone.
+
+    Args:
+        base: A `keras.layers.Embedding`, the other network's.
+    """
+
+    def __init__(self, base, **kwargs):
+        super().__init__(**kwargs)
+        self.base = base
+        self.difference = keras.layers.Embedding(
+            base.input_dim,
+            base.output_dim,
+            embeddings_initializer="zeros",
+            dtype=self.dtype_policy,
+            name="difference",
+        )
+
+    def build(self, input_shape=None):
+        for table in (self.base, self.difference):
+            if not table.built:
+                table.build()
+
+    def compute_output_shape(self, input_shape):
+        return (*input_shape, self.base.output_dim)
+
+    def call(self, token_ids):
+        """Returns float `[..., embedding]`, of int `[...]`."""
+        return ops.stop_gradient(self.base(token_ids)) + self.difference(token_ids)
+
+
 class TextEmbeddings(keras.layers.Layer):
     """Sum of token, position and segment embeddings, normalised, then dropped out.
 
@@ -27,6 +62,8 @@ class TextEmbeddings(keras.layers.Layer):
         tied_to: Another `TextEmbeddings` whose `tied_parts` this one uses. The
             variables are the same ones, not copies.
         tied_parts: Names among `token`, `position`, `segment` and `norm`.
+        disentangled: Whether tied tables are each a `DisentangledEmbedding` on the
+            other's, and not the other's itself.
     """
 
     def __init__(
@@ -39,6 +76,7 @@ class TextEmbeddings(keras.layers.Layer):
         initializer_range=0.02,
         tied_to=None,
         tied_parts=("token", "position"),
+        disentangled=False,
         **kwargs,
     ):
         super().__init__(**kwargs)
@@ -53,9 +91,12 @@ class TextEmbeddings(keras.layers.Layer):
             )
 
         def part(name, make):
-            if tied_to is not None and name in tied_parts:
-                return getattr(tied_to, name)
-            return make()
+            if tied_to is None or name not in tied_parts:
+                return make()
+            theirs = getattr(tied_to, name)
+            if disentangled and isinstance(theirs, keras.layers.Embedding):
+                return DisentangledEmbedding(theirs, dtype=self.dtype_policy, name=name)
+            return theirs
 
         self.embedding_size = embedding_size
         self.max_length = max_length

@@ -138,6 +138,8 @@ class TransformerEncoder(TextModel):
         tied_parts: Which: parts of `TextEmbeddings`; `projection`, from the embedding
             size to the hidden size; `position_bias`.
         tied_layers: How many of its layers, counted from the bottom.
+        disentangled: Whether tied tables are sums of the other's, which gradients do
+            not reach, and of differences (DeBERTaV3's sharing).
         padding_id: The token id that is padding where inputs have no `padding_mask`.
 
     Example:
@@ -173,6 +175,7 @@ class TransformerEncoder(TextModel):
         tied_to=None,
         tied_parts=("token", "position"),
         tied_layers=0,
+        disentangled=False,
         padding_id=0,
         **kwargs,
     ):
@@ -215,6 +218,7 @@ class TransformerEncoder(TextModel):
             initializer_range,
             tied_to=tied_to.embeddings if tied_to is not None else None,
             tied_parts=tied_parts,
+            disentangled=disentangled,
             dtype=self.dtype_policy,
             name="embeddings",
         )

@@ -12,7 +12,8 @@ NO_OPTIONS = {
 }
 #: Nor are these options of a network.
 NO_NETWORK_OPTIONS = {
-    *("vocabulary_size", "tied_to", "tied_parts", "tied_layers", "padding_id"),
+    *("vocabulary_size", "padding_id"),
+    *("tied_to", "tied_parts", "tied_layers", "disentangled"),
 }
 
 

@@ -62,6 +62,8 @@ class Pretrainer(PositionChoice, TokenizerAssets, TextModel):
     unmaskable_roles = ("padding", "classify", "separate")
     #: Validation metric -> its name for people, in the order of the closing table.
     metric_names = {}
+    #: Whether `token_log_probabilities` masks each token in turn.
+    masks_each_token = False
     #: How to read what `describe_examples` returns.
     examples_legend = "[original: prediction]"
 
@@ -136,6 +138,13 @@ class Pretrainer(PositionChoice, TokenizerAssets, TextModel):
 
     def update_metrics(self, outputs):
         """Updates the model's own metrics from the outputs of `call`."""
+
+    def use_unigrams(self, counts):
+        """Is told how often each token is in the training text, before training.
+
+        Args:
+            counts: int `[tokens]`, NumPy.
+        """
 
     def token_log_probabilities(self, inputs):
         """Returns log p(x_t | all other tokens), `[batch, length]`, if it knows it."""

@@ -3,7 +3,13 @@
 from keras_corrupt.scoring.highlight import highlight
 from keras_corrupt.scoring.minimal_pairs import Pair, accuracies, read_pairs
 from keras_corrupt.scoring.reranking import NBest, Reranking, read_n_best, rerank
-from keras_corrupt.scoring.words import WordScore, word_scores
+from keras_corrupt.scoring.words import WordScore, replaced_words
+
+#: What needs Keras.
+LIKELIHOODS = (
+    *("ScoredTokens", "conditional_score", "score_sentences", "token_scores"),
+    "word_scores",
+)
 
 __all__ = [
     "NBest",
@@ -12,18 +18,18 @@ __all__ = [
     "WordScore",
     "accuracies",
     "highlight",
-    "pseudo_log_likelihoods",
     "read_n_best",
     "read_pairs",
+    "replaced_words",
     "rerank",
-    "word_scores",
+    *LIKELIHOODS,
 ]
 
 
 def __getattr__(name):
-    # It needs Keras, without which the commands' help is there at once.
-    if name == "pseudo_log_likelihoods":
-        from keras_corrupt.scoring.pseudo_log_likelihood import pseudo_log_likelihoods
+    # Without Keras the commands' help is there at once.
+    if name in LIKELIHOODS:
+        from keras_corrupt.scoring import likelihoods
 
-        return pseudo_log_likelihoods
+        return getattr(likelihoods, name)
     raise AttributeError(f"module 'keras_corrupt.scoring' has no attribute {name!r}")

@@ -26,7 +26,7 @@ def highlight(
     """
     model = _detector(preset)
     lines = list(texts) or sys.stdin.read().splitlines()
-    for text, words in zip(lines, scoring.word_scores(model, lines), strict=True):
+    for text, words in zip(lines, scoring.replaced_words(model, lines), strict=True):
         print(scoring.highlight(text, words, color))
     if color:
         print(f"\n{legend()}")
@@ -49,10 +49,10 @@ def score(
     model = _detector(preset)
     print("text", "word", "probability", sep="\t")
     lines = list(texts) or sys.stdin.read().splitlines()
-    for number, words in enumerate(scoring.word_scores(model, lines), 1):
+    for number, words in enumerate(scoring.replaced_words(model, lines), 1):
         for word in words:
             text = " ".join(word.text.split())
-            print(number, text, f"{word.probability:.4f}", sep="\t")
+            print(number, text, f"{word.score:.4f}", sep="\t")
 
 
 def pll(
@@ -70,7 +70,7 @@ def pll(
     """
     model = _cloze_model(preset)
     lines = list(texts) or sys.stdin.read().splitlines()
-    likelihoods = scoring.pseudo_log_likelihoods(model, lines, batch_size)
+    likelihoods = _likelihoods(model, lines, batch_size)
     for text, likelihood in zip(lines, likelihoods, strict=True):
         print(f"{likelihood:.4f}", text, sep="\t")
 
@@ -94,7 +94,7 @@ def rerank(
     found = scoring.read_n_best(lists)
     model = _cloze_model(preset)
     texts = [text for n_best in found for text in n_best.texts]
-    likelihoods = scoring.pseudo_log_likelihoods(model, texts, batch_size)
+    likelihoods = _likelihoods(model, texts, batch_size)
     ends = np.cumsum([len(n_best.texts) for n_best in found])
     result = scoring.rerank(found, np.split(likelihoods, ends[:-1]))
     print("word error rate (%)", "first half", "second half", sep="\t")
@@ -122,11 +122,18 @@ def pairs(
     found = scoring.read_pairs(files)
     model = _cloze_model(preset)
     texts = [pair.good for pair in found] + [pair.bad for pair in found]
-    likelihoods = scoring.pseudo_log_likelihoods(model, texts, batch_size)
+    likelihoods = _likelihoods(model, texts, batch_size)
     print("pairs", "accuracy (%)", sep="\t")
     for table in scoring.accuracies(found, likelihoods):
         for name, accuracy in table.items():
             print(name, f"{100 * accuracy:.1f}", sep="\t")
+
+
+def _likelihoods(model, texts, batch_size):
+    progress = sys.stderr.isatty()
+    return scoring.score_sentences(
+        model, texts, batch_size=batch_size, progress=progress
+    )
 
 
 def _detector(preset):
@@ -140,7 +147,7 @@ def _detector(preset):
 
 
 def _cloze_model(preset):
-    from keras_corrupt.scoring.pseudo_log_likelihood import check
+    from keras_corrupt.scoring.likelihoods import check
 
     model = _load(preset)
     try:

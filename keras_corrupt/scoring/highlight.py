@@ -27,11 +27,9 @@ def highlight(text, words, color=False):
     """
     marked, end = "", 0
     for word in words:
-        reached = [
-            shade for limit, shade in SHADES.items() if word.probability >= limit
-        ]
+        reached = [shade for limit, shade in SHADES.items() if word.score >= limit]
         if reached:
-            mark = f"<{word.text} {word.probability:.2f}>"
+            mark = f"<{word.text} {word.score:.2f}>"
             if color:
                 mark = _colored(word.text, reached[-1])
             marked += text[end : word.start] + mark

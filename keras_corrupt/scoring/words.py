@@ -1,4 +1,4 @@
-"""Scores of words, from those of their pieces."""
+"""Scores of words, from those of their pieces: how likely they were replaced."""
 
 import itertools
 from typing import NamedTuple
@@ -7,22 +7,23 @@ import numpy as np
 
 
 class WordScore(NamedTuple):
-    """A word of a text, and how likely it was replaced.
+    """A word of a text, and its score.
 
     Attributes:
         text: The word as it is written in the text.
         start: Where it starts in the text, in characters.
         end: Where it ends.
-        probability: The highest of its pieces' probabilities to have been replaced.
+        score: Of `replaced_words`, the highest of its pieces' probabilities to have
+            been replaced; of `word_scores`, the sum of their log-probabilities.
     """
 
     text: str
     start: int
     end: int
-    probability: float
+    score: float
 
 
-def word_scores(model, texts, batch_size=32):
+def replaced_words(model, texts, batch_size=32):
     """Gives each word of each text the probability that it was replaced.
 
     Args:
@@ -51,19 +52,28 @@ def word_scores(model, texts, batch_size=32):
             begins = model.tokenizer.word_starts[ids]
             yield [
                 WordScore(text[start:end], start, end, float(probability))
-                for start, end, probability in _joined(offsets, pieces, begins)
+                for start, end, probability in joined(
+                    offsets, pieces, begins, np.maximum
+                )
             ]
         first += len(batch)
 
 
-def _joined(offsets, probabilities, begins):
-    """Yields start, end and highest probability of each word's pieces."""
+def joined(offsets, scores, begins, join):
+    """Yields where each word starts and ends, and its score.
+
+    Args:
+        offsets: int `[tokens, 2]`, where each token starts and ends.
+        scores: `[tokens]`.
+        begins: Booleans `[tokens]`, whether a word begins.
+        join: What makes one score of those of its pieces, a ufunc such as `np.add`.
+    """
     if not len(offsets):
         return
     firsts = np.flatnonzero(np.append(True, begins[1:]))
     yield from zip(
         offsets[firsts, 0].tolist(),
         np.maximum.reduceat(offsets[:, 1], firsts).tolist(),
-        np.maximum.reduceat(probabilities, firsts),
+        join.reduceat(scores, firsts),
         strict=True,
     )

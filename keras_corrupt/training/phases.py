@@ -53,7 +53,7 @@ def check_phases(config, model):
 
     Args:
         config: A `PretrainConfig`.
-        model: A `Pretrainer`.
+        model: A `Pretrainer` to try them on.
     """
     names = [phase.name for phase in config.phases]
     if len(set(names)) < len(names):
@@ -81,6 +81,8 @@ def check_phases(config, model):
                 f"The phase {phase.name!r} starts with {phase.start!r}, which is no "
                 f"method of {type(model).__name__}."
             )
+        if phase.start:
+            getattr(model, phase.start)()  # what it refuses shows now
         check_bounds(phase, f"The phase {phase.name!r}: ")
         warmup = phase.warmup_steps
         warmup = config.warmup_steps if warmup is None else warmup

@@ -217,6 +217,7 @@ def build(config, info):
         size = {main: {"vocabulary_size": saved.vocabulary_size}}
         options = merge(options, size)
         model = cls.from_preset(config.preset, tokenizer=saved, **options)
+    model.use_unigrams(info.unigrams())
     return model
 
 

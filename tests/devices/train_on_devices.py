@@ -25,7 +25,7 @@ import tensorflow as tf
 
 from keras_corrupt.corruption import Masking
 from keras_corrupt.models import MaskedLM, position_choice
-from keras_corrupt.models.replaced_token_detection import generator_discriminator
+from keras_corrupt.models.replaced_token_detection import masked_lm_generator
 from keras_corrupt.training import (
     AdamW,
     Checkpoints,
@@ -216,7 +216,7 @@ if __name__ == "__main__":
         cpu = tf.config.list_physical_devices("CPU")[0]
         four = [tf.config.LogicalDeviceConfiguration()] * 4
         tf.config.set_logical_device_configuration(cpu, four)
-    generator_discriminator.sample_tokens = most_likely
+    masked_lm_generator.sample_tokens = most_likely
     found = {}
     for run in sys.argv[3:]:
         system, setting, count, mode = run.split("/")

@@ -256,3 +256,21 @@ def test_weight_decay_leaves_out_electras_biases_and_norms(sizes):
         expected = old if old.ndim == 1 else old * (1 - 0.1 * 0.5)
         new = np.array(variable)
         np.testing.assert_allclose(new, expected, rtol=1e-5, err_msg=variable.path)
+
+
+def test_two_stage_training():
+    """As many steps for each, the discriminator from the generator's weights."""
+    module = recipe("electra_small")
+    base, config = module.config(), module.two_stage()
+    first, second = config.phases
+    assert first.steps == second.steps == base.steps
+    assert (first.networks, first.loss_weights) == (("generator",), {"rtd": 0.0})
+    assert second.networks == ("discriminator",)
+    assert second.start == "start_from_generator" and first.start is None
+    model = Electra.from_preset("tiny", **config.objective)
+    model.start_from_generator()  # one size, nothing shared
+    for ours, theirs in zip(
+        model.encoder.weights, model.generator.encoder.weights, strict=True
+    ):
+        assert ours is not theirs
+        np.testing.assert_array_equal(ours, theirs)

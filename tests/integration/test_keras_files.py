@@ -13,13 +13,17 @@ import keras_corrupt
 from keras_corrupt import downstream, keras_classes
 from keras_corrupt.encoders import TransformerEncoder
 from keras_corrupt.models import (
+    AdversarialElectra,
+    AllTokensMLM,
     CocoLM,
     Electra,
     ElectraTT,
     Electric,
     MaskedLM,
+    ReplaceMLM,
     Teams,
     TwoTower,
+    UnigramElectra,
 )
 from keras_corrupt.training import AdamW, WarmupLinearDecay
 from tests.conftest import SIZES, make_inputs
@@ -46,7 +50,14 @@ def functional_model():
 
 def test_every_kind_of_file_loads_in_a_fresh_process(tmp_path, tokenizer):
     labels = {"labels": ["a", "b"]}
+    apart = {"tied_embeddings": "gradient_disentangled"}
     models = {
+        "adversarial": AdversarialElectra(
+            ENCODER, SIZES["generator"], tokenizer=tokenizer, **apart
+        ),
+        "all_tokens": AllTokensMLM(ENCODER, SIZES["generator"], tokenizer=tokenizer),
+        "replace": ReplaceMLM(ENCODER, SIZES["generator"], tokenizer=tokenizer),
+        "unigram": UnigramElectra(ENCODER, noise="uniform", tokenizer=tokenizer),
         "electra": Electra(ENCODER, SIZES["generator"], tokenizer=tokenizer),
         "electra_tt": ElectraTT(ENCODER, SIZES["generator"], tokenizer=tokenizer),
         "electric": Electric(ENCODER, SIZES["generator"], tokenizer=tokenizer),

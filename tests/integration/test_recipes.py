@@ -13,7 +13,17 @@ from pathlib import Path
 import pytest
 
 from keras_corrupt import models
-from keras_corrupt.models import CocoLM, Electra, Electric, MaskedLM, Teams
+from keras_corrupt.models import (
+    AdversarialElectra,
+    AllTokensMLM,
+    CocoLM,
+    Electra,
+    Electric,
+    MaskedLM,
+    ReplaceMLM,
+    Teams,
+    UnigramElectra,
+)
 from keras_corrupt.models.options import options_of
 from keras_corrupt.training import PretrainConfig
 from keras_corrupt.training.callbacks import read_metrics
@@ -42,6 +52,7 @@ def run(monkeypatch):
     monkeypatch.setitem(Electra.presets, "tiny", electra)
     monkeypatch.setitem(Electric.presets, "tiny", electra)
     monkeypatch.setitem(MaskedLM.presets, "tiny", {"encoder": small})
+    monkeypatch.setitem(UnigramElectra.presets, "tiny", {"discriminator": small})
     coco_lm = {"discriminator": small, "generator": {"num_layers": 1}}
     monkeypatch.setitem(CocoLM.presets, "tiny", coco_lm)
     teams = {"discriminator": small | {"num_layers": 2}, "generator_layers": 2}
@@ -72,6 +83,27 @@ def test_smoke(path, run, prepared, tmp_path, capsys):
     for name, value in config.objective.items():
         assert getattr(loaded, name) == value
     *_, metric = loaded.metric_names.values()
+    assert metric in capsys.readouterr().out
+
+
+@pytest.mark.tensorflow_only  # The models themselves are tested on both.
+@pytest.mark.parametrize(
+    "flags, system",
+    [
+        ("--model AdversarialElectra", AdversarialElectra),
+        ("--model AllTokensMLM", AllTokensMLM),
+        ("--model ReplaceMLM", ReplaceMLM),
+        ("--model UnigramElectra", UnigramElectra),
+        ("--variant two_stage", Electra),
+        ("--tied_embeddings gradient_disentangled --generator_width 0.5", Electra),
+    ],
+)
+def test_electras_variants(flags, system, run, prepared, tmp_path, capsys):
+    data = "--data", prepared.directory, "--output", tmp_path / "run"
+    run(ROOT / "recipes" / "electra_small.py", "--smoke", *flags.split(), *data)
+    model = models.load_preset(tmp_path / "run" / "preset")
+    assert type(model) is system
+    *_, metric = model.metric_names.values()
     assert metric in capsys.readouterr().out
 
 

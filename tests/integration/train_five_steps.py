@@ -20,7 +20,7 @@ from keras_corrupt.models import (
     Teams,
     TwoTower,
 )
-from keras_corrupt.models.replaced_token_detection import generator_discriminator
+from keras_corrupt.models.replaced_token_detection import masked_lm_generator
 from keras_corrupt.models.two_tower import detection
 from keras_corrupt.training import AdamW, WarmupLinearDecay
 from tests.conftest import SIZES, make_inputs
@@ -100,7 +100,7 @@ def weights_of(model):
 
 
 if __name__ == "__main__":
-    generator_discriminator.sample_tokens = most_likely
+    masked_lm_generator.sample_tokens = most_likely
     detection.sample_tokens = most_likely
     directory = Path(sys.argv[1])
     directory.mkdir()

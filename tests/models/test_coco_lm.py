@@ -5,7 +5,7 @@ from keras import ops
 
 from keras_corrupt.models import CocoLM
 from keras_corrupt.models.coco_lm import objective
-from keras_corrupt.models.replaced_token_detection import generator_discriminator
+from keras_corrupt.models.replaced_token_detection import masked_lm_generator
 from keras_corrupt.training import PretrainConfig
 from keras_corrupt.training.runner import check_batch_size
 from tests.conftest import SIZES, make_inputs
@@ -94,7 +94,7 @@ def test_loss_equals_numpy(token_task, sequence_task, inputs):
     ).astype("int32")
     with pytest.MonkeyPatch.context() as patch:
         fixed = outputs["sampled_ids"]
-        patch.setattr(generator_discriminator, "sample_tokens", lambda *_: fixed)
+        patch.setattr(masked_lm_generator, "sample_tokens", lambda *_: fixed)
         masks = {n: outputs[f"masked_{n}"] for n in ("positions", "weights")}
         given = {**inputs, **{f"masked_{n}": np.array(x) for n, x in masks.items()}}
         outputs = model(given)
@@ -246,7 +246,7 @@ def test_samples_are_drawn_without_dropout_and_learned_with_it(inputs, monkeypat
         seen.append(np.array(logits))
         return ops.cast(ops.argmax(logits, axis=-1), "int32")
 
-    monkeypatch.setattr(generator_discriminator, "sample_tokens", sample)
+    monkeypatch.setattr(masked_lm_generator, "sample_tokens", sample)
     model = scrambled(make(generator={"dropout": 0.5}))
     outputs = model(inputs, training=True)
     masked = {**inputs, "token_ids": outputs["masked_ids"]}

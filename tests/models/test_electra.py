@@ -125,7 +125,7 @@ def test_the_discriminators_loss_reaches_only_shared_embeddings(sizes, inputs):
 
 
 @pytest.mark.parametrize(
-    "tied, shared", [("token_and_position", 2), ("all", 5)]
+    "tied, shared", [("none", 0), ("token", 1), ("token_and_position", 2), ("all", 5)]
 )  # the released code shares the segment table and the norm's two as well
 def test_tied_embeddings(sizes, tied, shared):
     model = make(sizes, tied_embeddings=tied)

@@ -5,6 +5,7 @@ import pytest
 
 from keras_corrupt import models
 from keras_corrupt.models.masked_lm.examples import describe_predictions
+from keras_corrupt.models.replace_mlm.examples import describe_restorations
 from keras_corrupt.models.replaced_token_detection.examples import describe_detections
 
 #: Ids 5 to 11 of the tokenizer: the a cat dog sat ran on; 17 is ##s.
@@ -91,7 +92,8 @@ def test_on_a_model(name, sizes, tokenizer):
     if name == "Teams":
         networks = {"discriminator": size, "generator_layers": 2}
     cls = getattr(models, name)
-    model = cls(**networks, mask_rate=0.5, tokenizer=tokenizer)
+    masks = {} if name == "TwoTower" else {"mask_rate": 0.5}
+    model = cls(**networks, **masks, tokenizer=tokenizer)
     inputs = tokenizer.pack(["the dog ran on the mat.", "a quick cat sat"], 24)
     texts = model.describe_examples(inputs)
     assert any(" > " in text or ": " in text for text in texts)
@@ -100,4 +102,20 @@ def test_on_a_model(name, sizes, tokenizer):
     assert plain == [
         "[CLS] the dog ran on the mat . [SEP]",
         "[CLS] a quick cat sat [SEP]",
+    ]
+
+
+def test_restorations(tokenizer):
+    """`sat` became `dog`, and the model would write `sat`."""
+    logits = np.zeros((2, 2, tokenizer.vocabulary_size))
+    logits[0, 0, 9], logits[0, 1, 7] = 1.0, 1.0
+    outputs = {
+        "masked_positions": np.array([[3, 2], [0, 0]]),
+        "masked_weights": np.array([[1.0, 0.0], [0.0, 0.0]]),
+        "sampled_ids": np.array([[8, 6], [5, 5]]),
+        "lm_logits": logits,
+    }
+    assert describe_restorations(Model(tokenizer, outputs), INPUTS) == [
+        "[CLS] the cat [sat > dog: sat] [SEP]",
+        "[CLS] dogs ran on [SEP]",
     ]

@@ -26,7 +26,9 @@ def test_new_positions_are_copies_of_the_trained_ones(preset, inputs):
     assert long.max_length == 60
     assert long.generator.encoder.max_length == 60
     # The networks still share the table, and read short texts as before.
-    assert long.generator.encoder.embeddings.position is long.encoder.embeddings.position
+    assert (
+        long.generator.encoder.embeddings.position is long.encoder.embeddings.position
+    )
     positions_masked = np.array([[1, 3]] * 6)
     for one, other in (
         (short.discriminator(inputs), long.discriminator(inputs)),

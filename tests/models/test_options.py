@@ -2,14 +2,18 @@ import pytest
 
 from keras_corrupt.encoders import TransformerEncoder
 from keras_corrupt.models import (
+    AdversarialElectra,
+    AllTokensMLM,
     CocoLM,
     Electra,
     ElectraTT,
     Electric,
     MaskedLM,
     Pretrainer,
+    ReplaceMLM,
     Teams,
     TwoTower,
+    UnigramElectra,
 )
 from keras_corrupt.models.options import check_options, options_of
 from keras_corrupt.models.registry import (
@@ -25,7 +29,11 @@ DECIDED |= {"tokenizer", "name", "dtype"}
 
 
 @pytest.mark.parametrize(
-    "system", [CocoLM, Electra, ElectraTT, Electric, MaskedLM, Teams, TwoTower]
+    "system",
+    [
+        *(AdversarialElectra, AllTokensMLM, CocoLM, Electra, ElectraTT, Electric),
+        *(MaskedLM, ReplaceMLM, Teams, TwoTower, UnigramElectra),
+    ],
 )
 def test_every_argument_of_a_system_and_of_its_encoders_is_an_option(system):
     options = options_of(system)

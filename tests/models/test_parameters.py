@@ -14,7 +14,7 @@ from keras_corrupt.models import CocoLM, Electra, MaskedLM, Teams
 from keras_corrupt.models.coco_lm import cost as coco_lm
 from keras_corrupt.models.coco_lm.presets import PRESETS as COCO_LM
 from keras_corrupt.models.electra import cost as electra
-from keras_corrupt.models.electra.presets import PRESETS
+from keras_corrupt.models.electra.presets import PRESETS, TIED_PARTS
 from keras_corrupt.models.masked_lm import cost as masked_lm
 from keras_corrupt.models.masked_lm.presets import PRESETS as MASKED_LM
 from keras_corrupt.models.teams import cost as teams
@@ -60,20 +60,29 @@ def trainable(*networks):
 
 
 @pytest.mark.parametrize(
-    "tied_embeddings, tied_parts",
-    [
-        ("token_and_position", ("token", "position")),
-        ("all", ("token", "position", "segment", "norm")),
-    ],
+    "tied_embeddings", [t for t in TIED_PARTS if t != "everything"]
 )
-def test_electra_counts_its_variables(tied_embeddings, tied_parts):
+def test_electra_counts_its_variables(tied_embeddings):
     preset = {**PRESETS["tiny"], "tied_embeddings": tied_embeddings}
     model = Electra(**preset)
-    counts = electra.parameters(preset, tied_parts)
+    counts = electra.parameters(preset)
     assert counts["discriminator"] == trainable(model.encoder)
-    assert counts["discriminator"] + counts["rtd_head"] == trainable(
-        model.discriminator
-    )
+    if tied_embeddings != "gradient_disentangled":
+        assert counts["discriminator"] + counts["rtd_head"] == trainable(
+            model.discriminator
+        )
+    assert counts["total"] == trainable(model.generator, model.discriminator)
+
+
+@pytest.mark.parametrize("relative", [None, {"num_buckets": 8, "max_distance": 16}])
+def test_electra_counts_one_encoder_where_all_weights_are_tied(relative):
+    discriminator = {**PRESETS["tiny"]["discriminator"], "embedding_size": 32}
+    discriminator["relative_positions"] = relative
+    preset = {"discriminator": discriminator, "generator": {}}
+    preset["tied_embeddings"] = "everything"
+    model = Electra(**preset)
+    counts = electra.parameters(preset)
+    assert trainable(model.generator.encoder, model.encoder) == counts["discriminator"]
     assert counts["total"] == trainable(model.generator, model.discriminator)
 
 

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from keras_corrupt.models import Teams
-from keras_corrupt.models.replaced_token_detection import generator_discriminator
+from keras_corrupt.models.replaced_token_detection import masked_lm_generator
 from keras_corrupt.models.teams import teams
 from keras_corrupt.training import AdamW
 
@@ -49,7 +49,7 @@ def find(model, path):
 def model(record, monkeypatch):
     sampled, candidates = record["sampled_ids"], record["outputs/candidate_ids"]
     monkeypatch.setattr(
-        generator_discriminator, "sample_tokens", lambda logits, seed: sampled
+        masked_lm_generator, "sample_tokens", lambda logits, seed: sampled
     )
     monkeypatch.setattr(teams, "sample_negatives", lambda *args: candidates[..., 1:])
     model = Teams(

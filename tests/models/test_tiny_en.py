@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from keras_corrupt.models import Electra
-from keras_corrupt.scoring import word_scores
+from keras_corrupt.scoring import replaced_words
 
 #: A sentence, and one of its words with one that does not fit.
 SENTENCES = [
@@ -34,10 +34,10 @@ def test_suspects_what_does_not_fit(model):
     def probabilities(choice):
         texts = [sentence[0].format(sentence[choice]) for sentence in SENTENCES]
         for (_, *words), scores in zip(
-            SENTENCES, word_scores(model, texts), strict=True
+            SENTENCES, replaced_words(model, texts), strict=True
         ):
             (word,) = (w for w in scores if w.text == words[choice - 1])
-            yield word.probability
+            yield word.score
 
     right, wrong = (np.array([*probabilities(choice)]) for choice in (1, 2))
     assert (wrong > right + 0.2).sum() >= 4

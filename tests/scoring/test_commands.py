@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from keras_corrupt.models import Electra, Electric, MaskedLM
-from keras_corrupt.scoring import pseudo_log_likelihoods
+from keras_corrupt.scoring import score_sentences
 from keras_corrupt.scoring.__main__ import main
 
 TEXTS = ["The cat  sat on the mat .", "Dogs ran slowly"]
@@ -86,7 +86,7 @@ def test_likelihoods(run, electric, preset):
     ]
     assert [text for _, text in rows] == TEXTS
     found = [float(likelihood) for likelihood, _ in rows]
-    np.testing.assert_allclose(found, pseudo_log_likelihoods(model, TEXTS), atol=1e-3)
+    np.testing.assert_allclose(found, score_sentences(model, TEXTS), atol=1e-3)
     with pytest.raises(SystemExit, match="made_up: Electra gives tokens no probab"):
         run("pll", "a", "--preset", preset)
 
@@ -95,7 +95,7 @@ def test_the_likelier_text_is_chosen(run, electric, tmp_path):
     """With a recogniser of no opinion, and as the acceptable one of two sentences."""
     model, directory = electric
     texts = ["the cat sat", "a dog ran slowly"]
-    good, bad = np.array(texts)[np.argsort(-pseudo_log_likelihoods(model, texts))]
+    good, bad = np.array(texts)[np.argsort(-score_sentences(model, texts))]
     hypotheses = {
         "hyp_1": {"text": bad, "score": 0.0},
         "hyp_2": {"text": good, "score": 0.0},

@@ -6,7 +6,7 @@ import pytest
 from keras_corrupt.models.replaced_token_detection.generator_discriminator import (
     TokenScores,
 )
-from keras_corrupt.scoring import WordScore, highlight, word_scores
+from keras_corrupt.scoring import WordScore, highlight, replaced_words
 from keras_corrupt.tokenizers import ByteBPETokenizer
 
 
@@ -30,7 +30,7 @@ def test_pieces_are_put_together_and_the_text_stays_as_it_was(tokenizer):
     """`cats` is two pieces: the likelier one counts."""
     number = tokenizer.vocabulary.index
     text = "The  CATS sat, slowly ."
-    (words,) = word_scores(Alphabetical(tokenizer), [text])
+    (words,) = replaced_words(Alphabetical(tokenizer), [text])
     expected = [
         WordScore("The", 0, 3, number("the") / 100),
         WordScore("CATS", 5, 9, max(number("cat"), number("##s")) / 100),
@@ -47,14 +47,14 @@ def test_every_kind_of_vocabulary_gives_the_words_between_spaces():
     tokenizer = ByteBPETokenizer.train(texts, 270)
     model = Alphabetical(tokenizer)
     model.max_length = 100
-    for text, words in zip(texts, word_scores(model, texts), strict=True):
+    for text, words in zip(texts, replaced_words(model, texts), strict=True):
         assert [word.text for word in words] == text.split()
         assert all(text[word.start : word.end] == word.text for word in words)
 
 
 def test_texts_come_in_order_and_may_be_empty(tokenizer):
     texts = ["the cat", "", "a dog ran", "   "]
-    found = word_scores(Alphabetical(tokenizer), iter(texts), batch_size=3)
+    found = replaced_words(Alphabetical(tokenizer), iter(texts), batch_size=3)
     assert [[word.text for word in words] for words in found] == [
         *(["the", "cat"], []),
         *(["a", "dog", "ran"], []),
@@ -64,7 +64,7 @@ def test_texts_come_in_order_and_may_be_empty(tokenizer):
 def test_a_text_that_is_too_long_is_named(tokenizer):
     texts = ["the cat", "the dog", "the " * 11]
     with pytest.raises(ValueError, match="Text 3 has 11 tokens, more than the 10"):
-        list(word_scores(Alphabetical(tokenizer), texts, batch_size=2))
+        list(replaced_words(Alphabetical(tokenizer), texts, batch_size=2))
 
 
 def test_marks_leave_the_rest_of_the_text_alone():

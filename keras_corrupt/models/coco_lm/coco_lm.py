@@ -15,6 +15,9 @@ from keras_corrupt.models.coco_lm.presets import PRESETS
 from keras_corrupt.models.masked_lm.masked_lm import MaskedLMNetwork
 from keras_corrupt.models.masked_lm.objective import masked_lm_loss
 from keras_corrupt.models.pretrainer import check_weight
+from keras_corrupt.models.replaced_token_detection.copying import (
+    original_log_probability,
+)
 from keras_corrupt.models.replaced_token_detection.generator_discriminator import (
     ReplacedTokenDetection,
 )
@@ -72,7 +75,7 @@ class CocoLM(ReplacedTokenDetection):
             tasks that have it.
         scl_weight: Weight of sequence contrastive learning; with 0 it is measured only.
         unmaskable_ids: Ids never corrupted, if there is no tokenizer to tell padding.
-        kwargs: Those of `Pretrainer`, and `keep_rate`.
+        kwargs: Those of `ReplacedTokenDetection`.
 
     Raises:
         ValueError: An option is none of those named, or sizes do not fit together.
@@ -211,7 +214,7 @@ class CocoLM(ReplacedTokenDetection):
             outputs |= self.contrast(inputs, hidden, training)
         return outputs
 
-    def sample_replacements(self, masked, positions, mlm_logits, training):
+    def sample_replacements(self, masked, positions, target_ids, mlm_logits, training):
         if self.replacements == "random":
             shape = ops.shape(positions)
             return keras.random.randint(
@@ -219,7 +222,9 @@ class CocoLM(ReplacedTokenDetection):
             )
         if training and cost.has_dropout(self.generator.encoder.architecture):
             mlm_logits = self.generator(masked, positions, training=False)
-        return super().sample_replacements(masked, positions, mlm_logits, training)
+        return super().sample_replacements(
+            masked, positions, target_ids, mlm_logits, training
+        )
 
     def correct(self, inputs, hidden, outputs):
         """Predicts the original tokens.
@@ -295,7 +300,7 @@ class CocoLM(ReplacedTokenDetection):
 
     def _lm_term(self, outputs):
         if self.token_task == "all_token_lm":
-            value = objective.original_log_probability(
+            value = original_log_probability(
                 outputs["log_softmax"],
                 outputs["rtd_logits"],
                 outputs["replaced"] == 0,
@@ -305,7 +310,7 @@ class CocoLM(ReplacedTokenDetection):
         loss = masked_lm_loss(outputs["lm_logits"], outputs["target_ids"])
         if self.token_task != "clm_without_copy":
             positions = outputs["masked_positions"]
-            loss = -objective.original_log_probability(
+            loss = -original_log_probability(
                 -loss,
                 ops.take_along_axis(outputs["rtd_logits"], positions, axis=1),
                 outputs["sampled_ids"] == outputs["target_ids"],

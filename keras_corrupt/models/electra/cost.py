@@ -10,6 +10,7 @@ from keras_corrupt.heads.cost import (
     replaced_token_head_parameters,
     vocabulary_head_parameters,
 )
+from keras_corrupt.models.electra.presets import TIED_PARTS
 from keras_corrupt.models.masked_lm import cost as masked_lm
 from keras_corrupt.models.replaced_token_detection.cost import (
     complete_generator,
@@ -21,7 +22,7 @@ def forward_flops(config, length):
     """Counts both networks on one training sequence, forward, dropout included.
 
     The networks share embedding tables but read different sequences, so each pays
-    for its own look-ups.
+    for its own look-ups. Those of the differences in disentangled tables are left out.
 
     Args:
         config: Dict. Constructor arguments of `Electra`: `discriminator`, `generator`,
@@ -69,13 +70,13 @@ def inference_flops(encoder, length):
     return encoder_flops(encoder, length) + replaced_token_head_flops(encoder, length)
 
 
-def parameters(config, tied_parts=("token", "position")):
+def parameters(config):
     """Counts the parameters, by part; what is shared belongs to the discriminator.
+
+    Of disentangled tables the discriminator has the differences.
 
     Args:
         config: Dict. Constructor arguments of `Electra`.
-        tied_parts: Parts of the embeddings that the networks share; the thesis's by
-            default. The released code shares `segment` and `norm` too.
 
     Returns:
         Dict from `discriminator` (the encoder), `rtd_head`, `generator` (its
@@ -89,12 +90,15 @@ def parameters(config, tied_parts=("token", "position")):
     (13549057, 14196731)
     """
     discriminator, generator = config["discriminator"], complete_generator(config)
-    tied = embedding_parameters(generator)
+    tied = config.get("tied_embeddings", "token_and_position")
+    own = encoder_parameters(generator)
+    shared = embedding_parameters(generator)
     parts = {
         "discriminator": encoder_parameters(discriminator),
         "rtd_head": replaced_token_head_parameters(discriminator),
-        "generator": encoder_parameters(generator)
-        - sum(tied[name] for name in tied_parts),
+        "generator": 0
+        if tied == "everything"
+        else own - sum(shared[name] for name in TIED_PARTS[tied]),
         "masked_lm_head": vocabulary_head_parameters(generator),
     }
     return {**parts, "total": sum(parts.values())}

@@ -1,23 +1,26 @@
 """ELECTRA: a generator corrupts text, a discriminator finds what was replaced."""
 
 import keras
+from keras import ops
 
+from keras_corrupt.corruption import add_up, choose_positions
 from keras_corrupt.encoders import TransformerEncoder
 from keras_corrupt.models.electra import cost
 from keras_corrupt.models.electra.presets import PRESETS, TRAINED_PRESETS
+from keras_corrupt.models.electra.sharing import (
+    check_same,
+    encoder_of_its_own,
+    make_networks,
+)
 from keras_corrupt.models.masked_lm.masked_lm import MaskedLMNetwork
 from keras_corrupt.models.pretrainer import check_weight
+from keras_corrupt.models.replaced_token_detection.cost import complete_generator
 from keras_corrupt.models.replaced_token_detection.generator_discriminator import (
-    Discriminator,
     ReplacedTokenDetection,
 )
 
-#: What generator and discriminator share: the thesis's choice (5.3.1) by default,
-#: or all embedding parameters, as in the released code.
-TIED_PARTS = {
-    "token_and_position": ("token", "position"),
-    "all": ("token", "position", "segment", "norm"),
-}
+#: Where the discriminator learns: at all tokens, or at a part (5.4.3, ELECTRA 15%).
+RTD_POSITIONS = ("all", "random", "masked")
 
 
 @keras.saving.register_keras_serializable(package="keras_corrupt")
@@ -39,11 +42,26 @@ class Electra(ReplacedTokenDetection):
         mask_rate: Fraction of tokens to mask.
         keep_rate: Fraction of the chosen positions that keep their token in the
             generator's input: 0 in the thesis, 0.15 in the released code.
-        tied_embeddings: `"token_and_position"` (thesis, 5.3.1) or `"all"` (released
-            code: segment embeddings and their layer norm too).
+        tied_embeddings: What the networks share: `"token_and_position"` embeddings
+            (thesis, 5.3.1), those of `"token"` alone, or `"none"`; `"all"` embeddings
+            (released code: those of segments and their layer norm too); `"everything"`,
+            all weights of encoders of one size. With `"gradient_disentangled"`
+            the discriminator's token and position tables are the generator's, which
+            its loss does not reach, plus differences (He et al., 2021, DeBERTaV3, 3.3).
         rtd_weight: Weight of replaced token detection beside masked language
             modelling. 50 is the released code's; the thesis does not give it.
-        kwargs: Those of `Pretrainer`.
+        rtd_positions: Where the discriminator learns: at `"all"` tokens; at a
+            `"random"` part of them, `mask_rate` (thesis, 5.4.3, ELECTRA 15%); or
+            at the `"masked"` ones alone (ELECTRA 15% in Clark et al., 2020). Its
+            metrics are those of all tokens.
+        generator_width: Hidden size, feed-forward size and heads of the generator as a
+            fraction of the discriminator's (figure 5.4), in place of those that
+            `generator` has.
+        kwargs: Those of `ReplacedTokenDetection`.
+
+    Raises:
+        ValueError: An option is none of those named, or all weights are to be tied and
+            the networks' sizes differ.
 
     Example:
 
@@ -64,6 +82,8 @@ class Electra(ReplacedTokenDetection):
         "generator": TransformerEncoder,
     }
     loss_weights = {"mlm": 1.0, "rtd": 50.0}
+    #: Class of the generator, made of an encoder's arguments.
+    generator_class = MaskedLMNetwork
 
     def __init__(
         self,
@@ -73,41 +93,45 @@ class Electra(ReplacedTokenDetection):
         keep_rate=0.0,
         tied_embeddings="token_and_position",
         rtd_weight=50.0,
+        rtd_positions="all",
+        generator_width=None,
         **kwargs,
     ):
         super().__init__(
             discriminator, mask_rate=mask_rate, keep_rate=keep_rate, **kwargs
         )
         check_weight("rtd_weight", rtd_weight)
-        if tied_embeddings not in TIED_PARTS:
+        if rtd_positions not in RTD_POSITIONS:
             raise ValueError(
-                f"`tied_embeddings` must be one of {sorted(TIED_PARTS)}; got "
-                f"{tied_embeddings!r}."
+                f"`rtd_positions` must be one of {RTD_POSITIONS}; got "
+                f"{rtd_positions!r}."
             )
-
-        # === Layers ===
-        self.discriminator = Discriminator(
-            self.with_padding(discriminator),
-            dtype=self.dtype_policy,
-            name="discriminator",
-        )
-        shared = self.discriminator.encoder
-        generator = {
-            **shared.architecture,
-            **generator,
-            "embedding_size": shared.embedding_size,
-        }
-        self.generator = MaskedLMNetwork(
-            {**generator, "tied_to": shared, "tied_parts": TIED_PARTS[tied_embeddings]},
-            dtype=self.dtype_policy,
-            name="generator",
+        discriminator = self.with_padding(discriminator)
+        sizes = {"discriminator": discriminator, "generator": generator}
+        self.discriminator, self.generator = make_networks(
+            discriminator,
+            complete_generator({**sizes, "generator_width": generator_width}),
+            tied_embeddings,
+            self.dtype_policy,
+            self.generator_class,
         )
 
         # === Config ===
+        self.generator_width = generator_width
         self.tied_embeddings = tied_embeddings
+        self.rtd_positions = rtd_positions
         self.rtd_weight = rtd_weight
         self.loss_weights = {"mlm": 1.0, "rtd": rtd_weight}
         self.built = True
+
+    @property
+    def encoder(self):
+        return encoder_of_its_own(self.discriminator.encoder)
+
+    @property
+    def padding_id(self):
+        """The tokenizer's padding id, or the encoder's where there is no tokenizer."""
+        return (self.tokenizer or self.discriminator.encoder).padding_id
 
     def call(self, inputs, training=False):
         inputs = self.text_inputs(inputs, training)
@@ -115,7 +139,58 @@ class Electra(ReplacedTokenDetection):
         rtd_logits = self.discriminator(
             {**inputs, "token_ids": outputs["corrupted_ids"]}, training=training
         )
-        return {**outputs, "rtd_logits": rtd_logits}
+        return {
+            **outputs,
+            "rtd_logits": rtd_logits,
+            "rtd_loss_weights": self.loss_positions(inputs, outputs),
+        }
+
+    def start_from_generator(self):
+        """Gives the discriminator the weights of the generator (thesis, 5.3.3).
+
+        The second phase of two-stage training begins with it.
+
+        Raises:
+            ValueError: The networks differ, or have weights in common, so that the
+                generator would not stay as it is.
+        """
+        if self.tied_embeddings != "none":
+            raise ValueError(
+                "The discriminator can start from the generator and leave it as it is "
+                'with `tied_embeddings="none"` only; got '
+                f"{self.tied_embeddings!r}."
+            )
+        ours, theirs = self.discriminator.encoder, self.generator.encoder
+        check_same(
+            theirs.architecture,
+            ours.architecture,
+            "A discriminator that starts from the generator is of its size",
+        )
+        ours.set_weights(theirs.get_weights())
+
+    def loss_positions(self, inputs, outputs):
+        """Returns how much each token weighs in the discriminator's loss.
+
+        Args:
+            inputs: The model's inputs.
+            outputs: What `corrupt` returned.
+
+        Returns:
+            `[batch, length]`, 0 or 1.
+        """
+        if self.rtd_positions == "all":
+            return outputs["rtd_weights"]
+        positions, weights = outputs["masked_positions"], outputs["masked_weights"]
+        if self.rtd_positions == "random":
+            positions, weights = choose_positions(
+                inputs, self.mask_rate, (), self.seed_generator
+            )
+        return add_up(weights, positions, ops.shape(inputs["token_ids"])[1])
+
+    def loss_terms(self, outputs):
+        terms = super().loss_terms(outputs)
+        losses, _ = terms["rtd"]
+        return {**terms, "rtd": (losses, outputs["rtd_loss_weights"])}
 
     def forward_flops(self, length):
         return cost.forward_flops(self.get_config(), length)
@@ -128,6 +203,8 @@ class Electra(ReplacedTokenDetection):
         return {
             **super().get_config(),
             "generator": self.generator.encoder.architecture,
+            "generator_width": self.generator_width,
             "tied_embeddings": self.tied_embeddings,
+            "rtd_positions": self.rtd_positions,
             "rtd_weight": self.rtd_weight,
         }

@@ -11,3 +11,14 @@ from keras_corrupt.models.encoder_sizes import DETECTORS
 TRAINED_PRESETS = {"tiny_en": Path(__file__).parent / "tiny_en"}
 
 PRESETS = DETECTORS
+
+#: `tied_embeddings` -> the embeddings that are the same variables in both
+#: networks. `"everything"` ties the layers, too.
+TIED_PARTS = {
+    "none": (),
+    "token": ("token",),
+    "token_and_position": ("token", "position"),
+    "all": ("token", "position", "segment", "norm"),
+    "everything": ("token", "position", "segment", "norm", "projection"),
+    "gradient_disentangled": (),
+}

@@ -87,6 +87,7 @@ class MaskedLM(Pretrainer):
 
     presets = PRESETS
     several_masks = True
+    masks_each_token = True
     loss_weights = {"mlm": 1.0}
     metric_names = METRIC_NAMES
 
@@ -160,15 +161,21 @@ class MaskedLM(Pretrainer):
     def token_log_probabilities(self, inputs):
         """Returns log p(x_t | all other tokens), normalised, of a pass for each token.
 
-        It masks one token of every text at a time (Salazar et al., 2020).
+        It masks one token of every text at a time (Salazar et al., 2020). Where the
+        inputs have `word_ids`, int32 `[batch, length]`, it masks with it the tokens
+        that follow and have the same one (Kauf and Ivanova, 2023).
         """
-        token_ids = inputs["token_ids"]
+        token_ids, word_ids = inputs["token_ids"], inputs.get("word_ids")
         batch, length = ops.shape(token_ids)
 
         def log_probability(_, position):
-            here = ops.arange(length, dtype="int32") == position
-            masked_ids = ops.where(here[None, :], self.mask_id, token_ids)
+            places = ops.arange(length, dtype="int32")[None, :]
             positions = ops.broadcast_to(position, (batch, 1))
+            masked = places == position
+            if word_ids is not None:
+                same_word = word_ids == gather_tokens(word_ids, positions)
+                masked = ops.logical_and(places >= position, same_word)
+            masked_ids = ops.where(masked, self.mask_id, token_ids)
             logits = self.network({**inputs, "token_ids": masked_ids}, positions)
             targets = gather_tokens(token_ids, positions)
             log = -objective.masked_lm_loss(logits, targets)[:, 0]

@@ -13,10 +13,15 @@ def complete_generator(config):
     thesis, 5.3.1).
 
     Args:
-        config: Dict. `discriminator` and `generator`, as constructors take them.
+        config: Dict. `discriminator`, `generator` and, if there is one,
+            `generator_width`, as constructors take them.
 
     Returns:
         Dict. Constructor arguments of the generator's `TransformerEncoder`.
+
+    Raises:
+        ValueError: `generator_width` is no positive number, or does not make whole
+            sizes.
 
     Example:
 
@@ -24,10 +29,30 @@ def complete_generator(config):
     >>> generator = complete_generator(DETECTORS["base"])
     >>> generator["hidden_size"], generator["embedding_size"]
     (256, 768)
+    >>> half = complete_generator({**DETECTORS["base"], "generator_width": 0.5})
+    >>> half["hidden_size"], half["intermediate_size"], half["num_heads"]
+    (384, 1536, 6)
     """
     shared = encoder_sizes(config["discriminator"])
     embedding_size = shared["embedding_size"]
-    return {**shared, **config["generator"], "embedding_size": embedding_size}
+    given = {**config["generator"], "embedding_size": embedding_size}
+    width = config.get("generator_width")
+    return {**shared, **given, **({} if width is None else _scaled(shared, width))}
+
+
+def _scaled(sizes, width):
+    """Returns the sizes that a narrower encoder has `width` times."""
+    names = "hidden_size", "intermediate_size", "num_heads"
+    is_number = isinstance(width, (int, float)) and 0 < width < float("inf")
+    scaled = {name: round(width * sizes[name]) if is_number else 0 for name in names}
+    for name, size in scaled.items():
+        # A third is 0.333, too.
+        if not is_number or not abs(size - width * sizes[name]) < 0.01 * size:
+            raise ValueError(
+                "`generator_width` must be a fraction of the discriminator that makes "
+                f"whole sizes, such as 0.25; got {width!r}, of {name}={sizes[name]}."
+            )
+    return scaled
 
 
 def discriminator_activation_bytes(config, batch_size, length, number_bytes):

@@ -9,21 +9,15 @@ import keras
 import numpy as np
 from keras import ops
 
-from keras_corrupt.corruption import (
-    check_rates,
-    gather_tokens,
-    mask_tokens,
-    replace_tokens,
-    sample_tokens,
-)
 from keras_corrupt.encoders import TransformerEncoder
 from keras_corrupt.heads import ReplacedTokenHead
 from keras_corrupt.kernels import FusedSteps
-from keras_corrupt.models.masked_lm import masked_lm
-from keras_corrupt.models.masked_lm import objective as masked_lm_objective
-from keras_corrupt.models.pretrainer import Pretrainer
 from keras_corrupt.models.replaced_token_detection import objective
 from keras_corrupt.models.replaced_token_detection.examples import describe_detections
+from keras_corrupt.models.replaced_token_detection.masked_lm_generator import (
+    MaskedLMGenerator,
+    TwoNetworks,
+)
 
 #: Enough to tell logits apart that differ by hundredths, as all do at first.
 AUC_THRESHOLDS = 4096
@@ -66,7 +60,7 @@ class Discriminator(FusedSteps, keras.Model):
         return self.head(self.encoder(inputs, training=training))
 
 
-class GeneratorDiscriminator(Pretrainer):
+class GeneratorDiscriminator(TwoNetworks):
     """Tells tokens of a text from those that a generator has put into it.
 
     What all such systems have, whatever their generator is. A subclass makes
@@ -78,8 +72,6 @@ class GeneratorDiscriminator(Pretrainer):
         kwargs: Those of `Pretrainer`.
     """
 
-    network_arguments = {"discriminator": TransformerEncoder}
-    several_masks = True
     metric_names = {
         "rtd_auc": "replaced token detection AUC",
         "rtd_precision": "replaced token detection precision",
@@ -91,28 +83,15 @@ class GeneratorDiscriminator(Pretrainer):
     )
 
     def __init__(self, discriminator, **kwargs):
-        super().__init__(
-            vocabulary_size=discriminator["vocabulary_size"],
-            max_length=discriminator.get("max_length", 512),
-            **kwargs,
-        )
-
-        # === Metrics ===
+        super().__init__(discriminator, **kwargs)
         self.sampled_accuracy = keras.metrics.Mean(name="sampled_accuracy")
         self.replaced_fraction = keras.metrics.Mean(name="replaced_fraction")
         self.auc = keras.metrics.AUC(num_thresholds=AUC_THRESHOLDS, name="rtd_auc")
         self.precision = keras.metrics.Precision(name="rtd_precision")
         self.recall = keras.metrics.Recall(name="rtd_recall")
 
-    @property
-    def networks(self):
-        return {"generator": self.generator, "discriminator": self.discriminator}
-
-    @property
-    def encoder(self):
-        return self.discriminator.encoder
-
     def update_metrics(self, outputs):
+        super().update_metrics(outputs)
         targets, masked = outputs["target_ids"], outputs["masked_weights"]
         same = ops.cast(outputs["sampled_ids"] == targets, "float32")
         self.sampled_accuracy.update_state(same, masked)
@@ -181,9 +160,10 @@ class GeneratorDiscriminator(Pretrainer):
         return describe_detections(self, inputs)
 
     def baselines(self, metrics, unigram):
-        return random_detector(metrics)
+        return {**super().baselines(metrics, unigram), **random_detector(metrics)}
 
     def warnings(self, metrics, unigram):
+        yield from super().warnings(metrics, unigram)
         if metrics["rtd_auc"] < 0.55:
             yield (
                 "the discriminator does not tell replaced tokens from original ones "
@@ -197,123 +177,46 @@ class GeneratorDiscriminator(Pretrainer):
                 "or a higher --mask_rate."
             )
 
-    def get_config(self):
-        return {
-            **super().get_config(),
-            "discriminator": self.discriminator.encoder.architecture,
-        }
 
-
-class ReplacedTokenDetection(GeneratorDiscriminator):
+class ReplacedTokenDetection(MaskedLMGenerator, GeneratorDiscriminator):
     """Corrupts text with a masked language model and detects what was replaced.
 
     A subclass makes `generator`, a `MaskedLMNetwork`, and `discriminator`, a
     `Discriminator`. Inputs are as for `MaskedLM`.
 
     Args:
-        discriminator: Constructor arguments of the discriminator's
-            `TransformerEncoder`.
-        keep_rate: Fraction of the chosen positions that keep their token in the
-            generator's input.
-        kwargs: Those of `Pretrainer`.
+        kwargs: Those of `MaskedLMGenerator`.
     """
 
     metric_names = {
-        **masked_lm.METRIC_NAMES,
+        **MaskedLMGenerator.metric_names,
         **GeneratorDiscriminator.metric_names,
     }
 
-    def __init__(self, discriminator, keep_rate=0.0, **kwargs):
-        super().__init__(discriminator, **kwargs)
-        check_rates(keep_rate)
-        self.keep_rate = keep_rate
-        self.accuracy = keras.metrics.Mean(name="mlm_accuracy")
-
     def corrupt(self, inputs, training=False):
-        """Masks some tokens, and fills their places with the generator's samples.
+        """Masks some tokens, and fills their places: see `MaskedLMGenerator.corrupt`.
 
         Args:
             inputs: The model's inputs.
             training: Whether dropout is active.
 
         Returns:
-            A dict of what the generator's loss and the discriminator need; its
-            `corrupted_ids`, int32 `[batch, length]`, are what the latter reads.
+            A dict, with what the discriminator's loss needs, too.
         """
-        token_ids = inputs["token_ids"]
-        masking = self.choose_positions(inputs)
-        masked_ids = mask_tokens(
-            token_ids,
-            masking,
-            self.mask_id,
-            self.vocabulary_size,
-            self.keep_rate,
-            0.0,
-            self.seed_generator,
-        )
-        masked = {**inputs, "token_ids": masked_ids}
-        mlm_logits = self.generator(masked, masking.positions, training=training)
-        sampled_ids = self.sample_replacements(
-            masked, masking.positions, mlm_logits, training
-        )
-        corrupted_ids = replace_tokens(token_ids, masking, sampled_ids)
+        outputs = super().corrupt(inputs, training)
         return {
-            "masked_ids": masked_ids,
-            "masked_positions": masking.positions,
-            "masked_weights": masking.weights,
-            "target_ids": gather_tokens(token_ids, masking.positions),
-            "mlm_logits": mlm_logits,
-            "sampled_ids": sampled_ids,
-            "corrupted_ids": corrupted_ids,
-            "replaced": objective.replaced_labels(token_ids, corrupted_ids),
+            **outputs,
+            "replaced": objective.replaced_labels(
+                inputs["token_ids"], outputs["corrupted_ids"]
+            ),
             "rtd_weights": inputs["padding_mask"],
         }
 
-    def sample_replacements(self, masked, positions, mlm_logits, training):
-        """Draws the tokens that come to the masked positions.
-
-        Args:
-            masked: The generator's inputs.
-            positions: int32 `[batch, masked]`.
-            mlm_logits: float32 `[batch, masked, vocabulary]`, those it learns from.
-            training: Whether dropout is active in them.
-
-        Returns:
-            int32 `[batch, masked]`, samples of the generator; no gradient flows.
-        """
-        return sample_tokens(mlm_logits, self.seed_generator)
-
     def loss_terms(self, outputs):
-        mlm = masked_lm_objective.masked_lm_loss(
-            outputs["mlm_logits"], outputs["target_ids"]
-        )
         rtd = objective.replaced_token_detection_loss(
             outputs["rtd_logits"], outputs["replaced"]
         )
-        return {
-            "mlm": (mlm, outputs["masked_weights"]),
-            "rtd": (rtd, outputs["rtd_weights"]),
-        }
-
-    def update_metrics(self, outputs):
-        targets, masked = outputs["target_ids"], outputs["masked_weights"]
-        correct = masked_lm_objective.correct_predictions(
-            outputs["mlm_logits"], targets
-        )
-        self.accuracy.update_state(correct, masked)
-        super().update_metrics(outputs)
-
-    # === What a run shows ===
-
-    def baselines(self, metrics, unigram):
-        return {**masked_lm.baselines(unigram), **super().baselines(metrics, unigram)}
-
-    def warnings(self, metrics, unigram):
-        yield from masked_lm.warnings(metrics, unigram)
-        yield from super().warnings(metrics, unigram)
-
-    def get_config(self):
-        return {**super().get_config(), "keep_rate": self.keep_rate}
+        return {**super().loss_terms(outputs), "rtd": (rtd, outputs["rtd_weights"])}
 
 
 def random_detector(metrics):

@@ -46,7 +46,7 @@ class Teams(ReplacedTokenDetection):
             only (table 2).
         mws_weight: Weight of multi-word selection; 0 for replaced token detection
             only.
-        kwargs: Those of `Pretrainer`.
+        kwargs: Those of `ReplacedTokenDetection`.
 
     Example:
 

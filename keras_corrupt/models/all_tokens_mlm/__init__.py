@@ -1,0 +1,1 @@
+"""All-Tokens MLM: every token is predicted, and may be copied."""

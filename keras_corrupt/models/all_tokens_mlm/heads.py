@@ -1,0 +1,20 @@
+"""All-Tokens MLM's network: ELECTRA's discriminator with BERT's softmax."""
+
+from keras_corrupt.heads import VocabularyHead
+from keras_corrupt.models.replaced_token_detection.generator_discriminator import (
+    Discriminator,
+)
+
+
+class CopyingNetwork(Discriminator):
+    """A discriminator, which tells what to copy, and a softmax for the rest.
+
+    Args:
+        encoder: Constructor arguments of `TransformerEncoder`.
+    """
+
+    def __init__(self, encoder, **kwargs):
+        super().__init__(encoder, **kwargs)
+        self.vocabulary_head = VocabularyHead(
+            self.encoder, dtype=self.dtype_policy, name="vocabulary_head"
+        )

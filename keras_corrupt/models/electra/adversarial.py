@@ -1,0 +1,122 @@
+"""ELECTRA whose generator is trained to mislead the discriminator."""
+
+import keras
+from keras import ops
+
+from keras_corrupt.encoders.embeddings import initializer
+from keras_corrupt.models.electra import reinforce
+from keras_corrupt.models.electra.electra import Electra
+from keras_corrupt.models.masked_lm.masked_lm import MaskedLMNetwork
+from keras_corrupt.models.masked_lm.objective import masked_lm_loss
+from keras_corrupt.models.pretrainer import check_weight
+
+
+class AdversarialGenerator(MaskedLMNetwork):
+    """A masked language model that also foretells its reward at each position.
+
+    Args:
+        encoder: Constructor arguments of `TransformerEncoder`.
+    """
+
+    def __init__(self, encoder, **kwargs):
+        super().__init__(encoder, **kwargs)
+        self.baseline = keras.layers.Dense(
+            1,
+            use_bias=False,
+            kernel_initializer=initializer(self.encoder.initializer_range),
+            dtype="float32",
+            name="baseline",
+        )
+        self.baseline.build((None, None, self.encoder.hidden_size))
+
+    def both(self, inputs, positions, training=False):
+        """Predicts tokens and rewards at `positions`.
+
+        Args:
+            inputs: The encoder's inputs.
+            positions: int32 `[batch, masked]`.
+            training: Whether dropout is active.
+
+        Returns:
+            float32 logits, `[batch, masked, vocabulary]` and `[batch, masked]`; no
+            gradient of the latter reaches the encoder.
+        """
+        hidden = self.encoder(inputs, training=training)
+        states = ops.take_along_axis(hidden, positions[..., None], axis=1)
+        rewards = self.baseline(ops.stop_gradient(states))[..., 0]
+        return self.head(hidden, positions), rewards
+
+
+@keras.saving.register_keras_serializable(package="keras_corrupt")
+class AdversarialElectra(Electra):
+    """Pretrains a discriminator against a generator that tries to raise its loss.
+
+    Clark's thesis, 5.3.4. As samples have no gradient, the generator learns by
+    reinforcement (REINFORCE): the reward of a sample is the discriminator's loss there,
+    less what a learned baseline expects of it. It is told of no original token; the
+    masked language model's loss is only measured. `Electra` is the better one in the
+    thesis.
+
+    Inputs are as for `MaskedLM`.
+
+    Args:
+        discriminator: Constructor arguments of the discriminator's
+            `TransformerEncoder`.
+        generator: The generator's, where they differ: its layers' number and sizes.
+        reinforce_weight: Weight of the generator's loss; the thesis does not give it.
+        kwargs: Those of `Electra`, but for `temperature` and `exclude_original`.
+
+    Raises:
+        ValueError: Samples are not to be drawn from the generator's own softmax.
+
+    Example:
+
+    >>> import numpy as np
+    >>> import keras_corrupt
+    >>> model = keras_corrupt.models.AdversarialElectra.from_preset("tiny")
+    >>> ids = np.array([[101] + [7] * 30 + [102]], "int32")
+    >>> tuple(model(ids)["baseline_logits"].shape)  # five masked positions
+    (1, 5)
+    """
+
+    loss_weights = {"mlm": 0.0, "reinforce": 1.0, "baseline": 1.0, "rtd": 50.0}
+    generator_class = AdversarialGenerator
+
+    def __init__(self, discriminator, generator, reinforce_weight=1.0, **kwargs):
+        super().__init__(discriminator, generator, **kwargs)
+        if self.temperature != 1 or self.exclude_original:
+            raise ValueError(
+                "AdversarialElectra learns from its generator's own softmax: "
+                f"leave out `temperature={self.temperature!r}` and "
+                f"`exclude_original={self.exclude_original!r}`."
+            )
+        check_weight("reinforce_weight", reinforce_weight)
+        self.reinforce_weight = reinforce_weight
+        self.loss_weights = {
+            "mlm": 0.0,
+            "reinforce": reinforce_weight,
+            "baseline": 1.0,
+            "rtd": self.rtd_weight,
+        }
+
+    def generate(self, masked, positions, training):
+        logits, rewards = self.generator.both(masked, positions, training=training)
+        return {"mlm_logits": logits, "baseline_logits": rewards}
+
+    def loss_terms(self, outputs):
+        targets, sampled = outputs["target_ids"], outputs["sampled_ids"]
+        positions, weights = outputs["masked_positions"], outputs["masked_weights"]
+        baseline_logits = outputs["baseline_logits"]
+        reward = reinforce.rewards(
+            ops.take_along_axis(outputs["rtd_logits"], positions, axis=1),
+            sampled != targets,
+        )
+        log_q = -masked_lm_loss(outputs["mlm_logits"], sampled)
+        return {
+            **super().loss_terms(outputs),
+            "reinforce": (reinforce.loss(log_q, reward, baseline_logits), weights),
+            "baseline": (reinforce.baseline_loss(baseline_logits, reward), weights),
+        }
+
+    def get_config(self):
+        return {**super().get_config(), "reinforce_weight": self.reinforce_weight}

@@ -1,0 +1,1 @@
+"""Replace MLM: masked language modelling without mask tokens."""

@@ -1,0 +1,1 @@
+"""ELECTRA whose generator is a list of frequencies."""

@@ -1,0 +1,275 @@
+r"""Likelihoods of texts, and of their words and tokens (Clark's thesis, 5.4.5).
+
+    PLL(x) = sum over tokens t of log p(x_t | x_\t)
+
+x_\t is the text without its token t (Wang and Cho, 2019). The sum leaves out special
+tokens and padding.
+
+Of one pass are the scores of `Electric` (minus its energies, normalised as far as it
+has learned to be), of `TwoTower` (exact probabilities of the model) and of `ElectraTT`
+(an estimate from generator and discriminator, not normalised). `MaskedLM` takes a pass
+for each token, and its probabilities are exact. Token t is masked alone (Salazar et
+al., 2020), or, with `mask="rest_of_word"`, with the pieces of its word that follow:
+otherwise these give it away (Kauf and Ivanova, 2023).
+
+A text that is longer than the model is read in windows that overlap by half. A token's
+score is of the window in which it is farther from the ends.
+"""
+
+import math
+from typing import NamedTuple
+
+import keras
+import numpy as np
+from tqdm import tqdm
+
+from keras_corrupt.kernels import FusedSteps
+from keras_corrupt.models import Pretrainer
+from keras_corrupt.models.registry import known_classes, registered_name
+from keras_corrupt.scoring.windows import pack_all, windows_of
+from keras_corrupt.scoring.words import WordScore, joined
+
+#: Lengths are rounded up to a multiple of this: a program is compiled for each.
+LENGTH_STEP = 8
+MASKS = ("token", "rest_of_word")
+REDUCTIONS = ("sum", "mean")
+
+
+class ScoredTokens(NamedTuple):
+    """A text's tokens, special ones left out, and the logarithm of each's probability.
+
+    Attributes:
+        tokens: A list of strings.
+        scores: float32 `[tokens]`, NumPy.
+    """
+
+    tokens: list
+    scores: np.ndarray
+
+
+def token_scores(
+    model, texts, mask="token", base=math.e, batch_size=32, progress=False
+):
+    r"""Gives each token of each text the logarithm of its probability in its context.
+
+    Args:
+        model: A model that gives tokens probabilities, with a tokenizer.
+        texts: A list whose items are strings, pairs of strings, or lists of token ids,
+            without special tokens. A pair must fit the model at once.
+        mask: What a model that masks tokens masks to score one: the `"token"`, or the
+            `"rest_of_word"`, too.
+        base: Of the logarithms: e for nats, 2 for bits.
+        batch_size: Texts in a batch. Those of like length share one.
+        progress: Whether a bar is drawn.
+
+    Returns:
+        A list of `ScoredTokens`.
+
+    Raises:
+        ValueError: The model cannot do it, or lacks its tokenizer; a pair is too long
+            for it; `texts` is empty or no list; an option is none.
+    """
+    scored = _scored(model, texts, mask, base, batch_size, progress)
+    return [
+        ScoredTokens(model.tokenizer.tokens(ids[counted]), logs[counted])
+        for ids, _, logs, counted in scored
+    ]
+
+
+def score_sentences(model, texts, reduction="sum", **options):
+    """Adds up the scores of each text's tokens: its pseudo-log-likelihood.
+
+    Args:
+        model: See `token_scores`.
+        texts: See there.
+        reduction: `"sum"`, or `"mean"` over the tokens; of no token both are 0.
+        options: Those of `token_scores`.
+
+    Returns:
+        float32 `[texts]`, NumPy.
+
+    Raises:
+        ValueError: See there.
+
+    Example:
+
+    >>> from keras_corrupt.models import Electric
+    >>> from keras_corrupt.tokenizers import SPECIAL_TOKENS, WordPieceTokenizer
+    >>> tokenizer = WordPieceTokenizer([*SPECIAL_TOKENS, "a", "cat", "sleeps"])
+    >>> model = Electric.from_preset("tiny", tokenizer=tokenizer)
+    >>> score_sentences(model, ["a cat sleeps", "sleeps a cat"]).shape
+    (2,)
+    """
+    reduce = _reduction(reduction)
+    scored = _scored(model, texts, **options)
+    return np.array([reduce(logs[counted]) for *_, logs, counted in scored], "float32")
+
+
+def conditional_score(model, contexts, texts, reduction="sum", **options):
+    """Scores texts that stand behind others: their own tokens, in both texts' context.
+
+    A context and its text are the two segments of a pair.
+
+    Args:
+        model: See `token_scores`.
+        contexts: A list of strings.
+        texts: A list of strings, one for each context.
+        reduction: See `score_sentences`.
+        options: Those of `token_scores`.
+
+    Returns:
+        float32 `[texts]`, NumPy.
+
+    Raises:
+        ValueError: See there; or there are not as many texts as contexts.
+    """
+    contexts, texts = _as_list("contexts", contexts), _as_list("texts", texts)
+    if len(contexts) != len(texts):
+        raise ValueError(
+            f"`contexts` and `texts` must be as many; got {len(contexts)} and "
+            f"{len(texts)}."
+        )
+    reduce = _reduction(reduction)
+    pairs = list(zip(contexts, texts, strict=True))
+    scored = _scored(model, pairs, **options)
+    chosen = [logs[counted & (segments == 1)] for _, segments, logs, counted in scored]
+    return np.array([reduce(logs) for logs in chosen], "float32")
+
+
+def word_scores(model, texts, **options):
+    """Adds up the scores of each word's pieces.
+
+    Args:
+        model: See `token_scores`.
+        texts: A list of strings.
+        options: Those of `token_scores`.
+
+    Returns:
+        For each text a list of `WordScore`, in the order of the text. A mark of
+        punctuation is a word.
+
+    Raises:
+        ValueError: See there.
+    """
+    check(model)
+    texts = _as_list("texts", texts)
+    if not all(isinstance(text, str) for text in texts):
+        raise ValueError("`texts` must be strings: words have a place in them.")
+    encoded = list(model.tokenizer.encode_with_offsets(texts))
+    scored = _scored(model, [ids for ids, _ in encoded], **options)
+    return [
+        [
+            WordScore(text[start:end], start, end, float(score))
+            for start, end, score in joined(
+                offsets, logs, model.tokenizer.word_starts[ids], np.add
+            )
+        ]
+        for text, (ids, offsets), (*_, logs, _) in zip(
+            texts, encoded, scored, strict=True
+        )
+    ]
+
+
+def check(model):
+    """Raises a `ValueError` unless a model gives probabilities, and has a tokenizer."""
+    if not _gives_probabilities(type(model)):
+        able = sorted(
+            registered_name(cls)
+            for cls in known_classes(Pretrainer)
+            if _gives_probabilities(cls)
+        )
+        raise ValueError(
+            f"{type(model).__name__} gives tokens no probabilities. Use one of the "
+            f"models that do: {', '.join(able)}."
+        )
+    if model.tokenizer is None:
+        raise ValueError(
+            "Raw strings need the model's tokenizer: load a saved preset, or pass "
+            "`tokenizer` to `from_preset`."
+        )
+
+
+def _gives_probabilities(cls):
+    base = Pretrainer.token_log_probabilities
+    return getattr(cls, "token_log_probabilities", base) is not base
+
+
+def _as_list(name, texts):
+    if isinstance(texts, str):
+        raise ValueError(f"`{name}` must be a list of strings; got one string.")
+    return list(texts)
+
+
+def _reduction(name):
+    if name not in REDUCTIONS:
+        raise ValueError(f"`reduction` must be one of {REDUCTIONS}; got {name!r}.")
+    return np.sum if name == "sum" else lambda logs: logs.sum() / max(1, len(logs))
+
+
+def _scored(model, texts, mask="token", base=math.e, batch_size=32, progress=False):
+    """Scores the tokens of texts, as `token_scores` says.
+
+    Returns:
+        For each text its token ids, their segments, their scores, 0 for special tokens,
+        and which are none: arrays `[tokens]`.
+    """
+    check(model)
+    if mask not in MASKS:
+        raise ValueError(f"`mask` must be one of {MASKS}; got {mask!r}.")
+    if mask != "token" and not model.masks_each_token:
+        raise ValueError(
+            f"{type(model).__name__} masks nothing to score a text: leave out "
+            f"`mask={mask!r}`."
+        )
+    if isinstance(base, str) or not base > 1:
+        raise ValueError(f"`base` must be more than 1; got {base!r}.")
+    if not batch_size >= 1:
+        raise ValueError(f"`batch_size` must be 1 or more; got {batch_size!r}.")
+    texts = _as_list("texts", texts)
+    windows = windows_of(texts, model.tokenizer, model.max_length)
+    logs = _logs(model, windows, mask, batch_size, progress)
+    parts = [[] for _ in texts]
+    for window, found in zip(windows, logs, strict=True):
+        parts[window.text].append(
+            (window.ids[window.kept], window.segments[window.kept], found[window.kept])
+        )
+    scored = []
+    for part in parts:
+        ids, segments, found = map(np.concatenate, zip(*part, strict=True))
+        counted = ~np.isin(ids, model.unmaskable_ids)
+        found = np.where(counted, found / math.log(base), 0.0).astype("float32")
+        scored.append((ids, segments, found, counted))
+    return scored
+
+
+def _logs(model, windows, mask, batch_size, progress):
+    """Returns what the model says of each token of each window, in nats."""
+    lengths = np.array([len(window.ids) for window in windows])
+    order = np.argsort(-lengths, kind="stable")  # the longest first: memory will do
+    batch_size = min(batch_size, len(order))
+    words = model.tokenizer.word_starts if mask == "rest_of_word" else None
+    logs, network = [None] * len(order), _TokenLogs(model)
+    with tqdm(total=len(order), unit="text", disable=not progress) as bar:
+        for start in range(0, len(order), batch_size):
+            rows = order[start : start + batch_size]
+            # The last batch is filled up, so that it needs no program of its own.
+            filled = [windows[row] for row in np.resize(rows, batch_size)]
+            length = -(-lengths[rows[0]] // LENGTH_STEP) * LENGTH_STEP
+            length = min(length, model.max_length)
+            batch = pack_all(filled, length, model.padding_id, words)
+            for row, found in zip(rows, network.predict_on_batch(batch), strict=False):
+                logs[row] = found[: lengths[row]]
+            bar.update(len(rows))
+    return logs
+
+
+class _TokenLogs(FusedSteps, keras.Model):
+    """A model's probabilities of tokens, so that Keras compiles them as a whole."""
+
+    def __init__(self, model):
+        super().__init__(name="token_logs")  # TensorFlow wants no leading underscore
+        self.model = model
+        self.built = True
+
+    def call(self, inputs):
+        return self.model.token_log_probabilities(inputs)

@@ -1,0 +1,143 @@
+"""Texts as models can read them: packed, and cut into windows where they are long."""
+
+from typing import NamedTuple
+
+import numpy as np
+
+
+class Window(NamedTuple):
+    """What a model reads at once of a text.
+
+    Attributes:
+        text: The number of the text.
+        ids: int32 `[tokens]`, special tokens included.
+        segments: int32 `[tokens]`.
+        kept: Which tokens are scored here and not in another window, booleans
+            `[tokens]`.
+    """
+
+    text: int
+    ids: np.ndarray
+    segments: np.ndarray
+    kept: np.ndarray
+
+
+def windows_of(texts, tokenizer, max_length):
+    """Cuts texts into windows.
+
+    Args:
+        texts: A list of strings, pairs of strings, and lists of token ids.
+        tokenizer: A `Tokenizer`.
+        max_length: Tokens that a model reads at once, special tokens included.
+
+    Returns:
+        A list of `Window`, those of a text in its order.
+
+    Raises:
+        ValueError: There is no text, or one is something else, or a pair is too long.
+    """
+    if not texts:
+        raise ValueError("`texts` is empty: there is nothing to score.")
+    windows = []
+    for number, parts in enumerate(_encoded(texts, tokenizer)):
+        if len(parts) == 2:
+            windows.append(_packed(number, parts, tokenizer))
+            if len(windows[-1].ids) > max_length:
+                raise ValueError(
+                    f"texts[{number}], a pair, has {len(windows[-1].ids)} tokens with "
+                    f"the special tokens, more than the {max_length} that the model "
+                    "reads at once. Shorten it."
+                )
+            continue
+        (ids,) = parts
+        for start, end, first, last in cuts(len(ids), max_length - 2):
+            window = _packed(number, [ids[start:end]], tokenizer)
+            window.kept[: 1 + first - start] = False
+            window.kept[1 + last - start :] = False
+            windows.append(window)
+    return windows
+
+
+def cuts(length, size):
+    """Returns where windows of `size` start and end, and which part of each is kept.
+
+    They overlap by half, the last by more. What is kept meets in the middles of the
+    overlaps.
+
+    >>> cuts(10, 10)
+    [(0, 10, 0, 10)]
+    >>> cuts(12, 8)
+    [(0, 8, 0, 6), (4, 12, 6, 12)]
+    """
+    if length <= size:
+        return [(0, length, 0, length)]
+    step = max(1, size // 2)
+    starts = [*range(0, length - size, step), length - size]
+    ends = [start + size for start in starts]
+    middles = [
+        (start + end) // 2 for start, end in zip(starts[1:], ends[:-1], strict=True)
+    ]
+    return list(zip(starts, ends, [0, *middles], [*middles, length], strict=True))
+
+
+def pack_all(windows, length, padding_id, word_starts=None):
+    """Puts windows below each other, as a model's inputs.
+
+    Args:
+        windows: A list of `Window`.
+        length: Tokens of a row, as many as the longest has or more.
+        padding_id: What stands behind them.
+        word_starts: bool `[vocabulary]`, whether a token begins a word: if given, there
+            are `word_ids`, int32 `[windows, length]`, the number of each token's word.
+
+    Returns:
+        A dict of int32 arrays `[windows, length]`.
+    """
+    shape = len(windows), length
+    packed = {
+        "token_ids": np.full(shape, padding_id, "int32"),
+        "segment_ids": np.zeros(shape, "int32"),
+        "padding_mask": np.zeros(shape, "int32"),
+    }
+    if word_starts is not None:
+        packed["word_ids"] = np.zeros(shape, "int32")
+    for row, window in enumerate(windows):
+        end = len(window.ids)
+        packed["token_ids"][row, :end] = window.ids
+        packed["segment_ids"][row, :end] = window.segments
+        packed["padding_mask"][row, :end] = 1
+        if word_starts is not None:
+            packed["word_ids"][row, :end] = np.cumsum(word_starts[window.ids])
+    return packed
+
+
+def _encoded(texts, tokenizer):
+    """Yields the token ids of each text in a list, or of both texts of a pair."""
+    items = [[text] if isinstance(text, str) else list(text) for text in texts]
+    raw = [all(isinstance(part, str) for part in item) for item in items]
+    strings = [
+        s for item, is_raw in zip(items, raw, strict=True) if is_raw for s in item
+    ]
+    encoded = iter(tokenizer.encode_batch(strings))
+    known = range(tokenizer.vocabulary_size)
+    for number, (item, is_raw) in enumerate(zip(items, raw, strict=True)):
+        if is_raw and len(item) in (1, 2):
+            yield [next(encoded) for _ in item]
+        elif all(isinstance(i, (int, np.integer)) and int(i) in known for i in item):
+            yield [item]
+        else:
+            raise ValueError(
+                f"texts[{number}] must be a string, a pair of strings, or token ids "
+                f"from 0 to {len(known) - 1}; got {texts[number]!r}."
+            )
+
+
+def _packed(number, parts, tokenizer):
+    """Returns a window of one part or of two, with the special tokens around them."""
+    ids, segments, kept = [tokenizer.classify_id], [0], [False]
+    for segment, part in enumerate(parts):
+        ids += [*part, tokenizer.separate_id]
+        segments += [segment] * (len(part) + 1)
+        kept += [True] * len(part) + [False]
+    arrays = (np.array(x, d) for x, d in ((ids, "int32"), (segments, "int32")))
+    return Window(number, *arrays, np.array(kept))

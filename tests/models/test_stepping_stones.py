@@ -1,0 +1,145 @@
+"""Replace MLM and All-Tokens MLM, between BERT and ELECTRA (Clark's thesis, 5.4.3)."""
+
+import keras
+import numpy as np
+import pytest
+
+from keras_corrupt.encoders.cost import encoder_flops
+from keras_corrupt.heads.cost import (
+    replaced_token_head_flops,
+    vocabulary_head_flops,
+)
+from keras_corrupt.models import AllTokensMLM, ReplaceMLM, load_preset
+from keras_corrupt.models.all_tokens_mlm import cost as all_tokens_cost
+from keras_corrupt.models.encoder_sizes import DETECTORS
+from keras_corrupt.models.replace_mlm import cost as replace_cost
+from keras_corrupt.models.replaced_token_detection.cost import complete_generator
+from keras_corrupt.training import AdamW
+from tests.models.conftest import gradients
+
+both = pytest.mark.parametrize("system", [ReplaceMLM, AllTokensMLM])
+
+
+def make(system, sizes, **options):
+    rates = {"dropout": 0.0, "attention_dropout": 0.0}
+    sizes["discriminator"] |= {**rates, "initializer_range": 0.3}
+    return system(**sizes, **options)
+
+
+def log_softmax(logits):
+    logits = np.array(logits, "float64")
+    return logits - np.log(np.exp(logits).sum(-1, keepdims=True))
+
+
+def picked(logs, token_ids):
+    return np.take_along_axis(logs, np.array(token_ids)[..., None], -1)[..., 0]
+
+
+def mean(values, weights):
+    values, weights = np.array(values, "float64"), np.array(weights, "float64")
+    return (values * weights).sum() / weights.sum()
+
+
+def numpy_loss(model, inputs, outputs):
+    """The generator's loss, and the other network's, from logits at all positions."""
+    mlm = -picked(log_softmax(outputs["mlm_logits"]), outputs["target_ids"])
+    corrupted_ids = np.array(outputs["corrupted_ids"])
+    corrupted = {**inputs, "token_ids": corrupted_ids}
+    length = corrupted_ids.shape[1]
+    everywhere = np.tile(np.arange(length, dtype="int32"), (len(corrupted_ids), 1))
+    hidden = model.discriminator.encoder(corrupted)
+    original = inputs["token_ids"]
+    if isinstance(model, ReplaceMLM):
+        logs = log_softmax(model.discriminator.head(hidden, everywhere))
+        lm = -picked(picked_rows(logs, outputs), outputs["target_ids"])
+        lm = mean(lm, outputs["masked_weights"])
+    else:
+        softmax = model.discriminator.vocabulary_head(hidden, everywhere)
+        softmax = np.exp(picked(log_softmax(softmax), original))
+        head = model.discriminator.head(hidden)
+        copying = 1 / (1 + np.exp(np.array(head, "float64")))
+        p = copying * (corrupted_ids == original) + (1 - copying) * softmax
+        lm = mean(-np.log(p), inputs["padding_mask"])
+    return mean(mlm, outputs["masked_weights"]), lm
+
+
+def picked_rows(logs, outputs):
+    positions = np.array(outputs["masked_positions"])
+    return np.take_along_axis(logs, positions[..., None], 1)
+
+
+@both
+def test_loss_equals_numpy(system, sizes, inputs):
+    model = make(system, sizes, lm_weight=3.0)
+    model.compile(optimizer=AdamW(1e-3))
+    outputs = model(inputs)
+    loss = float(model.compute_loss(inputs, y_pred=outputs))
+    mlm, lm = numpy_loss(model, inputs, outputs)
+    assert loss == pytest.approx(mlm + 3 * lm, rel=1e-5)
+    metrics = {m.name: float(m.result()) for m in model.metrics}
+    assert metrics["mlm_loss"] == pytest.approx(mlm, rel=1e-5)
+    assert metrics["lm_loss"] == pytest.approx(lm, rel=1e-5)
+    if system is ReplaceMLM:
+        right = np.argmax(outputs["lm_logits"], -1) == np.array(outputs["target_ids"])
+        expected = mean(right, outputs["masked_weights"])
+        assert metrics["lm_accuracy"] == pytest.approx(expected)
+
+
+@both
+def test_no_network_reads_a_mask_token_but_the_generator(system, sizes, inputs):
+    outputs = make(system, sizes, exclude_original=True)(inputs)
+    chosen = np.array(outputs["masked_ids"]) == 4
+    corrupted = np.array(outputs["corrupted_ids"])
+    assert chosen.any()
+    np.testing.assert_array_equal(corrupted != inputs["token_ids"], chosen)
+
+
+@both
+def test_each_loss_trains_its_network(system, sizes, inputs):
+    model = make(system, sizes)
+    embeddings = model.encoder.embeddings
+    shared = {id(embeddings.token.embeddings), id(embeddings.position.embeddings)}
+    mlm, lm = (gradients(model, inputs, [term]) for term in ("mlm", "lm"))
+    for network, ours, theirs in (
+        (model.generator, mlm, lm),
+        (model.discriminator, lm, mlm),
+    ):
+        assert shared < {id(v) for v in network.trainable_variables}
+        for v in network.trainable_variables:
+            # a softmax does not see a constant added to every key's logit
+            if "key/bias" not in v.path:
+                assert np.abs(ours[id(v)]).max() > 0, v.path
+                assert (np.abs(theirs[id(v)]).max() > 0) == (id(v) in shared), v.path
+
+
+@both
+def test_presets_keep_both_networks(system, sizes, inputs, tmp_path):
+    model = make(system, sizes, lm_weight=2.0)
+    model.save_to_preset(tmp_path / "preset")
+    loaded = load_preset(tmp_path / "preset")
+    assert type(loaded) is system and loaded.get_config() == model.get_config()
+    for name in ("generator", "discriminator"):
+        for ours, theirs in zip(
+            model.networks[name].weights, loaded.networks[name].weights, strict=True
+        ):
+            np.testing.assert_array_equal(ours, theirs)
+
+
+@pytest.mark.parametrize(
+    "system, cost", [(ReplaceMLM, replace_cost), (AllTokensMLM, all_tokens_cost)]
+)
+def test_costs(system, cost):
+    model = system.from_preset("tiny")
+    assert cost.parameters(DETECTORS["tiny"])["total"] == sum(
+        int(keras.ops.size(v)) for v in model.trainable_variables
+    )
+    preset = DETECTORS["base"]
+    main, generator = preset["discriminator"], complete_generator(preset)
+    expected = sum(encoder_flops(e, 512, training=True) for e in (main, generator))
+    expected += vocabulary_head_flops(generator, 77)  # ceil(0.15 * 512)
+    if system is ReplaceMLM:
+        expected += vocabulary_head_flops(main, 77)
+    else:
+        expected += vocabulary_head_flops(main, 512)
+        expected += replaced_token_head_flops(main, 512)
+    assert cost.forward_flops(preset, 512) == expected
