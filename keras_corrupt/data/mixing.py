@@ -29,8 +29,8 @@ def check_fractions(fractions: Sequence[float]) -> None:
     wrong = [fraction for fraction in fractions if not 0 <= fraction < 1]
     if wrong or sum(fractions) >= 1:
         raise ValueError(
-            f"mix has the fractions {', '.join(map(str, fractions))}: each is from 0 "
-            "to less than 1, and so is their sum; the rest are the corpus's own."
+            f"--mix has the fractions {', '.join(map(str, fractions))}: each must be "
+            "from 0 to less than 1, and so must their sum; the rest is the corpus's."
         )
 
 

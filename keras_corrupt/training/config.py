@@ -30,6 +30,11 @@ class PretrainConfig:
     data: str | None = None
     """A directory of examples made before, used instead of the corpus. It decides
     about all that follows down to `on_bad_bytes`."""
+    mix: tuple[tuple[str, float], ...] = ()
+    """Other corpora and their fractions of the examples, such as the old one against
+    forgetting: `--mix wiki.txt 0.1`. Each is like one of `corpus`, or a directory of
+    examples with the same vocabulary. Its held-out documents are validated on, too, and
+    a fraction of 0 does that alone."""
     vocabulary: str | None = None
     """A `vocab.txt`, `tokenizer.json` or SentencePiece `.model` to use; trained on the
     corpus if not given."""
@@ -124,6 +129,7 @@ class PretrainConfig:
             self,
             preset="tiny",
             corpus=() if self.data else ("python-docs",),
+            mix=tuple(("python-docs", fraction) for _, fraction in self.mix),
             vocabulary_size=min(self.vocabulary_size, 1000),
             validation_fraction=max(self.validation_fraction, 0.1),
             workers=1,
@@ -159,6 +165,7 @@ class PretrainConfig:
         Raises:
             ValueError: Names the flag, its value and what would be right.
         """
+        from keras_corrupt.data.mixing import check_fractions
         from keras_corrupt.models.options import check_options
         from keras_corrupt.models.overrides import merge
 
@@ -174,6 +181,7 @@ class PretrainConfig:
                 "python-docs) or --data (examples made before)."
             )
         check_bounds(self)
+        check_fractions([fraction for _, fraction in self.mix])
         if self.batch_size % self.accumulate:
             raise ValueError(
                 f"--batch_size {self.batch_size} is not divisible by --accumulate "

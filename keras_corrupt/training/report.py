@@ -1,5 +1,7 @@
 """What a run shows a person: its banner, its curves, its closing table."""
 
+import re
+
 import keras
 import numpy as np
 
@@ -47,13 +49,14 @@ def banner(config, model, info, output, distribution):
     return "\n".join(f"{name + ':':12}{text}" for name, text in lines.items())
 
 
-def table(model, metrics, unigram):
+def table(model, metrics, unigram, mixed=()):
     """Returns the closing table: what was reached beside what guessing reaches.
 
     Args:
         model: The `Pretrainer`.
         metrics: Its validation metrics.
         unigram: The `Unigram` of the validation examples.
+        mixed: Names of the corpora that are mixed in.
     """
     baselines = model.baselines(metrics, unigram)
     width = max([36, *(len(name) + 2 for name in model.metric_names.values())])
@@ -64,6 +67,10 @@ def table(model, metrics, unigram):
             value, kind = baselines[metric]
             row += f"{value:10.3f}  {kind}"
         rows.append(row)
+    for number, corpus in enumerate(mixed, 1):
+        rows.append(f"\nvalidation on {corpus}")
+        for metric, name in model.metric_names.items():
+            rows.append(f"{name:{width}}{metrics[f'mix_{number}_{metric}']:8.3f}")
     return "\n".join(rows)
 
 
@@ -87,6 +94,9 @@ def draw_curves(rows, path, baselines):
     for axis, name in zip(axes, losses, strict=False):
         axis.plot(steps, [row[name] for row in rows], label="training")
         axis.plot(steps, [row[f"val_{name}"] for row in rows], label="validation")
+        for mixed in (n for n in rows[0] if re.fullmatch(rf"val_mix_\d+_{name}", n)):
+            label = f"validation, mix {mixed.split('_')[2]}"
+            axis.plot(steps, [row[mixed] for row in rows], label=label)
         if name in baselines:
             value, kind = baselines[name]
             axis.axhline(value, color="gray", linestyle=":", label=kind)

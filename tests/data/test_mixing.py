@@ -85,7 +85,7 @@ def test_what_is_mixed_in_changes_nothing_else(prepared, others):
 @pytest.mark.parametrize("fractions", [(1.0,), (-0.1,), (0.5, 0.5), (float("nan"),)])
 def test_fractions_that_leave_nothing(prepared, others, fractions):
     mix = [(others[0].directory, fraction) for fraction in fractions]
-    with pytest.raises(ValueError, match="mix has the fractions .*less than 1"):
+    with pytest.raises(ValueError, match="--mix has the fractions .*less than 1"):
         make_dataset(prepared.directory, mix=mix, **OPTIONS)
 
 
