@@ -28,6 +28,7 @@ class Bounds(NamedTuple):
 #: Field of `PretrainConfig` -> its bounds. All are finite; `None` is always allowed.
 BOUNDS = {
     "vocabulary_size": Bounds(1, 10_000_000),
+    "grow_vocabulary": Bounds(0),
     "validation_fraction": Bounds(0, 1, above=True),
     "workers": Bounds(1),
     "sequence_length": Bounds(MIN_LENGTH),

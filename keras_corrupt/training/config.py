@@ -29,7 +29,7 @@ class PretrainConfig:
     """Files, globs, directories, `tfds:NAME`, or `python-docs` (built in)."""
     data: str | None = None
     """A directory of examples made before, used instead of the corpus. It decides
-    about all that follows down to `on_bad_bytes`."""
+    about `corpus` and all that follows `mix`, down to `on_bad_bytes`."""
     mix: tuple[tuple[str, float], ...] = ()
     """Other corpora and their fractions of the examples, such as the old one against
     forgetting: `--mix wiki.txt 0.1`. Each is like one of `corpus`, or a directory of
@@ -42,6 +42,9 @@ class PretrainConfig:
     """Kind of the vocabulary."""
     vocabulary_size: int = 30522
     """Number of tokens of a vocabulary that is trained."""
+    grow_vocabulary: int = 0
+    """Word pieces to add to the vocabulary of `init_from`, or a given one: those of the
+    corpus that it cuts. Their embeddings start as the mean of those of their parts."""
     lowercase: bool = True
     """Whether to lower-case the text; `--no_lowercase` keeps capitals."""
     strip_accents: bool = True
@@ -131,6 +134,7 @@ class PretrainConfig:
             corpus=() if self.data else ("python-docs",),
             mix=tuple(("python-docs", fraction) for _, fraction in self.mix),
             vocabulary_size=min(self.vocabulary_size, 1000),
+            grow_vocabulary=min(self.grow_vocabulary, 10),
             validation_fraction=max(self.validation_fraction, 0.1),
             workers=1,
             sequence_length=min(self.sequence_length, 32),
@@ -181,6 +185,11 @@ class PretrainConfig:
                 "python-docs) or --data (examples made before)."
             )
         check_bounds(self)
+        if self.grow_vocabulary and not (self.init_from or self.vocabulary):
+            raise ValueError(
+                f"--grow_vocabulary {self.grow_vocabulary}: there is no vocabulary to "
+                "grow. Give --init_from or --vocabulary, or a --vocabulary_size."
+            )
         check_fractions([fraction for _, fraction in self.mix])
         if self.batch_size % self.accumulate:
             raise ValueError(

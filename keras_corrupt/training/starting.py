@@ -17,6 +17,8 @@ from keras_corrupt.data.info import INFO_FILE
 from keras_corrupt.models import preset_directory
 from keras_corrupt.models.overrides import merge
 from keras_corrupt.models.trained_presets import directory_of
+from keras_corrupt.models.vocabulary_growth import grown
+from keras_corrupt.tokenizers.growth import extends
 
 
 class Examples(NamedTuple):
@@ -90,10 +92,11 @@ def prepare(config, output):
             vocabulary=vocabulary,
             tokenizer=kind,
             vocabulary_size=config.vocabulary_size,
+            grow_vocabulary=config.grow_vocabulary,
             **flags,
         )
     saved = tokenizers.load(info.directory)
-    if tokenizer is not None and tokenizer.fingerprint != saved.fingerprint:
+    if tokenizer is not None and not extends(saved, tokenizer):
         raise ValueError(
             f"--data {config.data} was made with another vocabulary than --init_from "
             f"{config.init_from}. Prepare it anew with {vocabulary}."
@@ -186,6 +189,8 @@ def build(config, info):
         model = cls.from_preset(config.init_from, **options)
         if model.tokenizer is None:
             model.tokenizer = saved
+        elif model.tokenizer.fingerprint != saved.fingerprint:
+            model = grown(model, saved)
     else:
         main = next(iter(cls.network_arguments))
         size = {main: {"vocabulary_size": saved.vocabulary_size}}
