@@ -34,6 +34,7 @@ BOUNDS = {
     "sequence_length": Bounds(MIN_LENGTH),
     "batch_size": Bounds(1),
     "steps": Bounds(1),
+    "generator_steps": Bounds(0),
     "learning_rate": Bounds(0, above=True),
     "warmup_steps": Bounds(0),
     "weight_decay": Bounds(0),

@@ -74,6 +74,9 @@ class PretrainConfig:
     """Sequences in an update."""
     steps: int = 1_000_000
     """Number of updates."""
+    generator_steps: int | None = None
+    """How many of `steps` train the generator first, alone: where `init_from` has none.
+    The discriminator stays as it is meanwhile."""
     phases: tyro.conf.Suppress[tuple[Phase, ...]] = ()
     """Parts of the run that differ in what is trained, and how; one if not given."""
     learning_rate: float = 5e-4
@@ -122,7 +125,8 @@ class PretrainConfig:
     """The number of this process, from 0."""
 
     init_from: str | None = None
-    """A preset, directory or name, whose weights (and tokenizer) to start from."""
+    """A preset, directory or name, whose weights (and tokenizer) to start from. Of
+    another system's the encoder is taken; what is not there is new, as in `preset`."""
     smoke: bool = False
     """Shrink everything and use the built-in corpus, to see that it runs."""
 
@@ -140,6 +144,7 @@ class PretrainConfig:
             sequence_length=min(self.sequence_length, 32),
             batch_size=8,
             steps=6 if not self.phases else 3 * len(self.phases),
+            generator_steps=min(self.generator_steps or 0, 3) or self.generator_steps,
             phases=tuple(
                 dataclasses.replace(phase, steps=3, warmup_steps=1)
                 for phase in self.phases
@@ -210,6 +215,16 @@ class PretrainConfig:
             raise ValueError(
                 f"--warmup_steps {self.warmup_steps} must be less than --steps "
                 f"{self.steps}."
+            )
+        if self.generator_steps and self.phases:
+            raise ValueError(
+                f"--generator_steps {self.generator_steps} is a phase of its own, and "
+                "the recipe has `phases`: leave it out, or take another recipe."
+            )
+        if (self.generator_steps or 0) >= self.steps:
+            raise ValueError(
+                f"--generator_steps {self.generator_steps} must be fewer than --steps "
+                f"{self.steps}, of which they are the first."
             )
         if self.keep_presets % self.interval:
             raise ValueError(

@@ -1,6 +1,7 @@
 """The run of a recipe: from a corpus to a preset, continued where it was left."""
 
 import contextlib
+import functools
 import sys
 from pathlib import Path
 
@@ -27,7 +28,12 @@ from keras_corrupt.training.phases import (
 )
 from keras_corrupt.training.run_directory import record_examples, run_directory
 from keras_corrupt.training.schedules import WarmupLinearDecay
-from keras_corrupt.training.starting import build, is_prepared, prepare
+from keras_corrupt.training.starting import (
+    build,
+    check_generator,
+    is_prepared,
+    prepare,
+)
 
 
 def pretrain(config):
@@ -55,6 +61,7 @@ def pretrain(config):
     # An option that the model refuses shows now, not after the data are prepared.
     trial = trial_model(config)
     check_phases(config, trial)
+    check_generator(config, trial)
     check_metric_names(trial)
     check_batch_size(config, trial)
     output = Path(config.output)
@@ -161,7 +168,10 @@ def run(config, output, devices, where):
             tokens_per_step=config.batch_size * config.sequence_length,
             warnings=None
             if config.smoke
-            else lambda metrics: model.warnings(metrics, unigram),
+            else functools.partial(
+                getattr(model, phase.warnings or "warnings"), unigram=unigram
+            ),
+            judged_at=phase.warnings and first_step + phase.steps,
             listeners=[kept],
             phase=phase.name,
             devices=devices,

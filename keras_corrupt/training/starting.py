@@ -14,8 +14,9 @@ from keras_corrupt.data import (
     prepare_dataset,
 )
 from keras_corrupt.data.info import INFO_FILE
-from keras_corrupt.models import preset_directory
+from keras_corrupt.models import partial_preset
 from keras_corrupt.models.overrides import merge
+from keras_corrupt.models.preset_directory import has_network
 from keras_corrupt.models.trained_presets import directory_of
 from keras_corrupt.models.vocabulary_growth import grown
 from keras_corrupt.tokenizers.growth import extends
@@ -71,12 +72,12 @@ def prepare(config, output):
     }
     if config.init_from:
         directory = directory_of(config.init_from)
-        start, tokenizer = preset_directory.read(directory, cls)
+        _, encoder, tokenizer = partial_preset.described(directory, cls)
         if tokenizer is not None:
             kind, flags = tokenizer.kind, tokenizer.flags
             vocabulary = Path(directory) / "tokenizer.json"
         main = next(iter(cls.network_arguments))
-        positions = merge(start, config.objective)[main]["max_length"]
+        positions = {**encoder, **config.objective.get(main, {})}["max_length"]
         if config.sequence_length > positions:
             raise ValueError(
                 f"--sequence_length {config.sequence_length} is longer than the "
@@ -120,6 +121,29 @@ def check_mix(config):
                 f"--mix {name}: several processes need examples that each can read. "
                 "Make them once with python -m keras_corrupt.data prepare."
             )
+
+
+def check_generator(config, model):
+    """Checks that a generator which `--init_from` lacks is trained before its use.
+
+    Args:
+        config: A `PretrainConfig`.
+        model: A model of its class.
+
+    Raises:
+        ValueError: It is not, or `--init_from` is no preset.
+    """
+    if not config.init_from or "generator" not in model.networks:
+        return
+    directory, cls = directory_of(config.init_from), type(model)
+    found, _, _ = partial_preset.described(directory, cls)
+    lacks = found is not cls or not has_network(directory, "generator")
+    if lacks and config.generator_steps is None:
+        raise ValueError(
+            f"--init_from {config.init_from} has no generator for {cls.__name__}. Say "
+            "with --generator_steps how many of the first updates train a new one "
+            "alone, of the size --preset; 0 for none."
+        )
 
 
 def prepare_mix(config, output, info, tokenizer):
@@ -186,7 +210,7 @@ def build(config, info):
     saved = tokenizers.load(info.directory)
     options = {"seed": config.seed, "dtype": config.dtype, **config.objective}
     if config.init_from:
-        model = cls.from_preset(config.init_from, **options)
+        model = partial_preset.load(config.init_from, cls, config.preset, **options)
         if model.tokenizer is None:
             model.tokenizer = saved
         elif model.tokenizer.fingerprint != saved.fingerprint:

@@ -189,6 +189,10 @@ class GeneratorDiscriminator(Pretrainer):
                 f"(AUC {metrics['rtd_auc']:.2f}, recall {metrics['rtd_recall']:.2f}). "
                 "Try a lower --learning_rate, a longer warm-up, or more steps."
             )
+        yield from self.generator_warnings(metrics, unigram)
+
+    def generator_warnings(self, metrics, unigram):
+        """Yields what of `warnings` is about the generator: too good, or too bad."""
         if metrics["sampled_accuracy"] > 0.8:
             yield (
                 "the generator restores most tokens, so that few are replaced "
@@ -307,9 +311,9 @@ class ReplacedTokenDetection(GeneratorDiscriminator):
     def baselines(self, metrics, unigram):
         return {**masked_lm.baselines(unigram), **super().baselines(metrics, unigram)}
 
-    def warnings(self, metrics, unigram):
+    def generator_warnings(self, metrics, unigram):
         yield from masked_lm.warnings(metrics, unigram)
-        yield from super().warnings(metrics, unigram)
+        yield from super().generator_warnings(metrics, unigram)
 
     def get_config(self):
         return {**super().get_config(), "keep_rate": self.keep_rate}
