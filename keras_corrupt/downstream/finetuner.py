@@ -74,7 +74,8 @@ class Finetuner:
         self.pretrained_by = model.pretrained_by
         self.system = pretraining_class(model.pretrained_by)
         self.settings = with_changes(
-            self.system.fine_tuning(self.size, task.name), config.settings
+            self.system.fine_tuning(self.size, task.name),
+            {**task.fine_tuning(self.size), **config.settings},
         )
         self.searched = {}
         if config.search:

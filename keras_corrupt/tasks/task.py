@@ -163,6 +163,17 @@ class Task:
             if known
         }
 
+    def fine_tuning(self, size):
+        """Returns settings of the task's own, over those of the encoder's paper.
+
+        Args:
+            size: `"tiny"`, `"small"`, `"base"` or `"large"`.
+
+        Returns:
+            Names and values of `FineTuningSettings`.
+        """
+        return {}
+
     def published(self, size):
         """Returns system -> its published score, for encoders of a size.
 

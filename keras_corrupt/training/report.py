@@ -49,7 +49,7 @@ def banner(config, model, info, output, distribution):
     return "\n".join(f"{name + ':':12}{text}" for name, text in lines.items())
 
 
-def table(model, metrics, unigram, mixed=()):
+def table(model, metrics, unigram, mixed=(), before=None):
     """Returns the closing table: what was reached beside what guessing reaches.
 
     Args:
@@ -57,12 +57,20 @@ def table(model, metrics, unigram, mixed=()):
         metrics: Its validation metrics.
         unigram: The `Unigram` of the validation examples.
         mixed: Names of the corpora that are mixed in.
+        before: The metrics of the model that the run started from, if any.
     """
+    before = before or {}
+
+    def numbers(metric):
+        was = [f"{before[metric]:8.3f}"] if before else []
+        return "".join([*was, f"{metrics[metric]:8.3f}"])
+
     baselines = model.baselines(metrics, unigram)
     width = max([36, *(len(name) + 2 for name in model.metric_names.values())])
-    rows = [f"{'validation':{width}}{'model':>8}{'baseline':>10}"]
+    names = f"{'before':>8}" * bool(before) + f"{'model':>8}"
+    rows = [f"{'validation':{width}}{names}{'baseline':>10}"]
     for metric, name in model.metric_names.items():
-        row = f"{name:{width}}{metrics[metric]:8.3f}"
+        row = f"{name:{width}}{numbers(metric)}"
         if metric in baselines:
             value, kind = baselines[metric]
             row += f"{value:10.3f}  {kind}"
@@ -70,7 +78,7 @@ def table(model, metrics, unigram, mixed=()):
     for number, corpus in enumerate(mixed, 1):
         rows.append(f"\nvalidation on {corpus}")
         for metric, name in model.metric_names.items():
-            rows.append(f"{name:{width}}{metrics[f'mix_{number}_{metric}']:8.3f}")
+            rows.append(f"{name:{width}}{numbers(f'mix_{number}_{metric}')}")
     return "\n".join(rows)
 
 

@@ -2,6 +2,7 @@
 
 import contextlib
 import functools
+import json
 import sys
 from pathlib import Path
 
@@ -26,7 +27,11 @@ from keras_corrupt.training.phases import (
     enter,
     phases_of,
 )
-from keras_corrupt.training.run_directory import record_examples, run_directory
+from keras_corrupt.training.run_directory import (
+    record_examples,
+    run_directory,
+    write_whole,
+)
 from keras_corrupt.training.schedules import WarmupLinearDecay
 from keras_corrupt.training.starting import (
     build,
@@ -34,6 +39,9 @@ from keras_corrupt.training.starting import (
     is_prepared,
     prepare,
 )
+
+#: Validation metrics of the model that a run started from, and of what it came to.
+BEFORE_FILE, AFTER_FILE = "before.json", "after.json"
 
 
 def pretrain(config):
@@ -149,10 +157,12 @@ def run(config, output, devices, where):
     )
     kept = KeptPresets(model, output / "presets", config.keep_presets, devices)
     trainable, loss_weights = model.trainable_variables, model.loss_weights
-    first_step = 0
+    first_step, before = 0, None
     for phase in phases_of(config):
         enter(phase, model, trainable, loss_weights)
         compile_model(model, config, devices.strategy, phase)
+        if config.init_from and not before:
+            before = validate_before(model, held_out, output, devices)
         finished = loop.train(
             model,
             lambda step: batches_of(info, "train", config, step, devices, mixed),
@@ -186,7 +196,7 @@ def run(config, output, devices, where):
     described = model.describe_examples(report.first_examples(validation))
     names = [other.name for other in mixed]
     devices.in_all_processes(
-        lambda: finish(output, model, metrics, unigram, described, names),
+        lambda: finish(output, model, metrics, unigram, described, names, before),
         first_only=True,
     )
     return model
@@ -218,6 +228,24 @@ class HeldOut:
             found = without_prefix(validate(model, batches))
             metrics |= {f"val_mix_{number}_{name}": v for name, v in found.items()}
         return metrics
+
+
+def validate_before(model, held_out, output, devices):
+    """Returns the metrics of the model that a run starts from; they are kept.
+
+    Args:
+        model: It, as it is before the first update.
+        held_out: The `HeldOut` examples.
+        output: The run's directory, a `Path`.
+        devices: The run's `Distribution`.
+    """
+    path = output / BEFORE_FILE
+    if devices.any(devices.first and not path.exists()):
+        metrics = without_prefix(held_out.validate(model))
+        text = json.dumps(metrics, indent=2) + "\n"
+        devices.in_all_processes(lambda: write_whole(path, text), first_only=True)
+        return metrics
+    return json.loads(path.read_text()) if devices.first else {}
 
 
 def directories(config, output):
@@ -303,14 +331,16 @@ def unigram_of(info, validation, model):
     )
 
 
-def finish(output, model, metrics, unigram, examples, mixed):
+def finish(output, model, metrics, unigram, examples, mixed, before):
     """Saves the preset and shows what the run came to."""
     model.save_to_preset(output / "preset")
+    if before:
+        write_whole(output / AFTER_FILE, json.dumps(metrics, indent=2) + "\n")
     rows = read_metrics(output / "metrics.csv")
     baselines = model.baselines(metrics, unigram)
     if rows:
         report.draw_curves(rows, output / "curves.png", baselines)
-    print("\n" + report.table(model, metrics, unigram, mixed))
+    print("\n" + report.table(model, metrics, unigram, mixed, before))
     if examples:
         print(f"\nValidation examples ({model.examples_legend}):")
     for text in examples:
