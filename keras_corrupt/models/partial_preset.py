@@ -32,6 +32,34 @@ def described(directory, cls):
     return found, config[next(iter(found.network_arguments))], tokenizer
 
 
+def check(preset, cls, size):
+    """Checks that a model can start from a preset, before long work is done.
+
+    Args:
+        preset: See `load`.
+        cls: See `load`.
+        size: See `load`.
+
+    Returns:
+        The preset's own class.
+
+    Raises:
+        ValueError: It is no preset, has no encoder, or `size` is none.
+    """
+    found, _, _ = described(directory_of(preset), cls)
+    if found is cls:
+        return found
+    if size not in cls.presets:
+        raise ValueError(
+            f"--init_from {preset} has an encoder of {found.__name__}. Say with "
+            f"--preset what else {cls.__name__} has, one of {', '.join(cls.presets)}; "
+            f"got {size}."
+        )
+    smallest = "tiny" if "tiny" in found.presets else next(iter(found.presets))
+    _ = found.from_preset(smallest, name="trial").encoder  # raises where there is none
+    return found
+
+
 def load(preset, cls, size, **overrides):
     """Makes a model with all that a preset has for it.
 
@@ -49,18 +77,12 @@ def load(preset, cls, size, **overrides):
         ValueError: It is no preset, has no encoder, or does not fit.
     """
     directory = directory_of(preset)
-    found, _, tokenizer = described(directory, cls)
-    config, _ = preset_directory.read(directory, found)
+    found = check(preset, cls, size)
+    config, tokenizer = preset_directory.read(directory, found)
     config = with_global_policy(config)
     if found is cls:
         config = merge(config, overrides)
         return preset_directory.load(directory, cls, config, tokenizer, partial=True)
-    if size not in cls.presets:
-        raise ValueError(
-            f"--init_from {preset} has an encoder of {found.__name__}. Say with "
-            f"--preset what else {cls.__name__} has, one of {', '.join(cls.presets)}; "
-            f"got {size}."
-        )
     start = preset_directory.load(directory, found, config, tokenizer, partial=True)
     main = next(iter(cls.network_arguments))
     encoder = merge({main: start.encoder.architecture}, overrides)

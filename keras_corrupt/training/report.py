@@ -10,8 +10,18 @@ from keras_corrupt.training.data_of_run import describe
 from keras_corrupt.training.memory import process_bytes, training_bytes
 
 
-def banner(config, model, info, output, distribution):
-    """Returns the lines that open a run."""
+def banner(config, model, examples, output, distribution):
+    """Returns the lines that open a run.
+
+    Args:
+        config: Its `PretrainConfig`.
+        model: The model.
+        examples: The `Examples`.
+        output: The run's directory.
+        distribution: Its `Distribution`.
+    """
+    info, mixed = examples
+    own = 1 - sum(other.fraction for other in mixed)
     per_step = training_flops(
         model.forward_flops(config.sequence_length),
         config.batch_size * model.num_masks,
@@ -38,11 +48,16 @@ def banner(config, model, info, output, distribution):
         "data": f"{info.directory}: {info.train.examples:,} examples, "
         f"{info.train.tokens:,} tokens; "
         f"{info.validation.examples:,} held out",
+        **{
+            f"mix {number}": f"{other.fraction:g} of the examples are from "
+            f"{other.name}, {other.info.train.examples:,} examples"
+            for number, other in enumerate(mixed, 1)
+        },
         "made with": describe(info),
         "step": f"{config.batch_size} x {config.sequence_length} = {tokens:,} tokens, "
         f"{per_step:.2e} FLOPs",
         "run": f"{config.steps:,} steps, {tokens * config.steps:.2e} tokens "
-        f"({tokens * config.steps / max(1, info.train.tokens):.1f} epochs), "
+        f"({own * tokens * config.steps / max(1, info.train.tokens):.1f} epochs), "
         f"{per_step * config.steps:.2e} FLOPs",
         "output": str(output),
     }

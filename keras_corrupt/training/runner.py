@@ -35,7 +35,7 @@ from keras_corrupt.training.run_directory import (
 from keras_corrupt.training.schedules import WarmupLinearDecay
 from keras_corrupt.training.starting import (
     build,
-    check_generator,
+    check_start,
     is_prepared,
     prepare,
 )
@@ -69,7 +69,7 @@ def pretrain(config):
     # An option that the model refuses shows now, not after the data are prepared.
     trial = trial_model(config)
     check_phases(config, trial)
-    check_generator(config, trial)
+    check_start(config, trial)
     check_metric_names(trial)
     check_batch_size(config, trial)
     output = Path(config.output)
@@ -143,7 +143,7 @@ def run(config, output, devices, where):
     held_out = HeldOut(validation, mixed, config, devices)
     unigram = unigram_of(info, validation, model)
     if devices.first:
-        print(report.banner(config, model, info, output, devices), flush=True)
+        print(report.banner(config, model, examples, output, devices), flush=True)
         if config.sequence_length > info.max_length:
             print(
                 f"Warning: the examples of {where} have {info.max_length} tokens at "

@@ -123,22 +123,23 @@ def check_mix(config):
             )
 
 
-def check_generator(config, model):
-    """Checks that a generator which `--init_from` lacks is trained before its use.
+def check_start(config, model):
+    """Checks `--init_from`, and that a generator which it lacks is trained first.
 
     Args:
         config: A `PretrainConfig`.
         model: A model of its class.
 
     Raises:
-        ValueError: It is not, or `--init_from` is no preset.
+        ValueError: A model cannot start from it, or a new generator would be used
+            untrained.
     """
-    if not config.init_from or "generator" not in model.networks:
+    if not config.init_from:
         return
     directory, cls = directory_of(config.init_from), type(model)
-    found, _, _ = partial_preset.described(directory, cls)
+    found = partial_preset.check(config.init_from, cls, config.preset)
     lacks = found is not cls or not has_network(directory, "generator")
-    if lacks and config.generator_steps is None:
+    if lacks and "generator" in model.networks and config.generator_steps is None:
         raise ValueError(
             f"--init_from {config.init_from} has no generator for {cls.__name__}. Say "
             "with --generator_steps how many of the first updates train a new one "

@@ -150,6 +150,12 @@ def test_a_system_without_an_encoder_cannot_start_another(
     )
     with pytest.raises(ValueError, match="TwoTower has two towers.*no `encoder`"):
         pretrain(config)
+    config = dataclasses.replace(
+        config, init_from=str(finished.directory / "preset"), preset="huge"
+    )
+    with pytest.raises(ValueError, match="an encoder of Electra.*one of tiny, .*huge"):
+        pretrain(config)
+    assert not (tmp_path / "run").exists()
 
 
 @pytest.mark.tensorflow_only

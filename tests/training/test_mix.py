@@ -2,6 +2,7 @@
 
 import dataclasses
 import json
+import re
 import shutil
 
 import numpy as np
@@ -85,6 +86,8 @@ def test_a_run_with_a_mix_goes_on_exactly(mixing, tmp_path, monkeypatch, capsys)
     table = printed.split(f"validation on {mixing.mix[0][0]}\n")[1]
     loss = f"{row['val_mix_1_mlm_loss']:.3f}"
     assert table.split("masked LM loss (nats)")[1].split()[0] == loss
+
+    assert re.search(r"mix 1: +0.25 of the examples are from .*old.txt", printed)
 
     # It is recorded, and a run does not go on with another.
     settings = json.loads((tmp_path / "run" / "run.json").read_text())
