@@ -217,6 +217,7 @@ def test_adapt_to_your_domain(tmp_path):
     )
     assert "['the', 'cat', '##s', 'sat']" in printed["tokens"]
     assert "['the', 'cats', 'sat']" in printed["tokens-now"]
+    assert printed["tokens-now"].count("[CLS]") == 3
     before, after = (
         json.loads((tmp_path / "runs" / "my_domain" / f"{name}.json").read_text())
         for name in ("before", "after")

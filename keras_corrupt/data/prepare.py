@@ -137,7 +137,8 @@ def prepare_dataset(
         if given is None:
             report.say(f"training a vocabulary of {vocabulary_size} tokens")
         if grow_vocabulary:
-            report.say(f"looking for {grow_vocabulary} new pieces")
+            old = summary(describe_segmentation(given, held_out))
+            report.say(f"growing by {grow_vocabulary} pieces a vocabulary ({old})")
         used = plan.make_tokenizer(given, sources)
         used.save(partial)
         segmentation = describe_segmentation(used, held_out)

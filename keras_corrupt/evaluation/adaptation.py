@@ -69,13 +69,15 @@ def adapt(config):
     Raises:
         ValueError: A setting cannot work; `pretrain` has others.
     """
-    from keras_corrupt.training import pretrain
+    from keras_corrupt.training.runner import pretrain, trial_model
 
     if config.smoke and not config.init_from:
         config = dataclasses.replace(config, init_from=made_up_preset(config))
     if not config.init_from:
         raise ValueError("Say what to adapt: --init_from, a preset's directory.")
-    task_of(config)  # what is wrong with its files shows now
+    # What is wrong with the task's files, or cannot be fine-tuned, shows now.
+    if task_of(config):
+        _ = trial_model(config).encoder
     model = pretrain(config)
     if model is None:
         return None

@@ -76,6 +76,11 @@ def prepare(config, output):
         if tokenizer is not None:
             kind, flags = tokenizer.kind, tokenizer.flags
             vocabulary = Path(directory) / "tokenizer.json"
+        elif config.grow_vocabulary:
+            raise ValueError(
+                f"--init_from {config.init_from} has no tokenizer, so no vocabulary "
+                "can grow. Leave out --grow_vocabulary."
+            )
         main = next(iter(cls.network_arguments))
         positions = {**encoder, **config.objective.get(main, {})}["max_length"]
         if config.sequence_length > positions:

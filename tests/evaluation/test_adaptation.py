@@ -9,8 +9,9 @@ import numpy as np
 import pytest
 
 from keras_corrupt.data.pipeline import make_dataset
-from keras_corrupt.models import Electra
+from keras_corrupt.models import Electra, TwoTower
 from keras_corrupt.training.callbacks import read_metrics, validate
+from tests.conftest import SIZES
 from tests.downstream.conftest import cats_and_dogs, preset  # noqa: F401
 
 RECIPE = Path(__file__).parents[2] / "recipes" / "adapt_to_domain.py"
@@ -34,14 +35,18 @@ def write(path, text, documents=80):
     return path
 
 
-def test_before_and_after(run, tmp_path, preset, capsys, monkeypatch):  # noqa: F811
+def write_table(path, seed):
+    split = cats_and_dogs(40, seed)
+    with open(path, "w", newline="") as file:
+        rows = zip(split.examples, split.labels, strict=True)
+        csv.writer(file).writerows([("text", "animal"), *rows])
+
+
+def test_before_and_after(run, tmp_path, preset, capsys):  # noqa: F811
     domain = write(tmp_path / "domain.txt", "the cat sat under the rug")
     old = write(tmp_path / "old.txt", "a dog ran on a mat", 40)
-    for name, seed in (("train", 0), ("dev", 1)):
-        split = cats_and_dogs(40, seed)
-        with open(tmp_path / f"{name}.csv", "w", newline="") as file:
-            rows = zip(split.examples, split.labels, strict=True)
-            csv.writer(file).writerows([("text", "animal"), *rows])
+    write_table(tmp_path / "train.csv", 0)
+    write_table(tmp_path / "dev.csv", 1)
     task = ["--task", tmp_path / "train.csv", tmp_path / "dev.csv"]
     task += ["--label", "animal", "--seeds", 1, "--settings", "epochs", 1]
     mix = ["--mix", old, 0]
@@ -89,7 +94,7 @@ def test_before_and_after(run, tmp_path, preset, capsys, monkeypatch):  # noqa: 
 
 
 @pytest.mark.tensorflow_only
-def test_what_is_wrong_shows_before_training(run, tmp_path, monkeypatch):
+def test_what_is_wrong_shows_before_training(run, tmp_path, preset):  # noqa: F811
     domain = write(tmp_path / "domain.txt", "the cat sat")
 
     def refused(*flags):
@@ -101,3 +106,10 @@ def test_what_is_wrong_shows_before_training(run, tmp_path, monkeypatch):
     assert "absent.csv" in refused("--task", "absent.csv")
     assert "at most one more" in refused("--task", "a.csv", "b.csv", "c.csv")
     assert "is not a directory that save" in refused("--init_from", tmp_path)
+    towers = TwoTower(
+        SIZES["discriminator"], tokenizer=Electra.from_preset(preset).tokenizer
+    )
+    towers.save_to_preset(tmp_path / "towers")
+    write_table(tmp_path / "train.csv", 0)
+    flags = ["--init_from", tmp_path / "towers", "--task", tmp_path / "train.csv"]
+    assert "TwoTower has two towers" in refused(*flags, "--label", "animal")
