@@ -49,7 +49,7 @@ class Config(FinetuneConfig):
     benchmark: Literal["acl_arc", "scierc", "hyperpartisan", "ag_news"] | None = None
     """A known task, with its settings and published scores; needs `data` alone."""
     data: str = "."
-    """Folder of the known task: `train.jsonl`, `dev.jsonl` and `test.jsonl`."""
+    """Folder of the known task: `train.jsonl`, `dev.jsonl` and perhaps `test.jsonl`."""
     name: str | None = None
     """Name of the task in the results; that of `train`, or of its folder if that is
     `train.tsv` or the like, if not given."""

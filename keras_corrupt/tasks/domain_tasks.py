@@ -4,6 +4,7 @@ Citation intents (ACL-ARC) and relations (SciERC) are of computer science's pape
 HyperPartisan and AG News are news. Zheng et al. (2020), table 1, take them and their
 settings from Gururangan et al., "Don't Stop Pretraining" (2020), whose release has a
 folder for each: `train.jsonl`, `dev.jsonl` and `test.jsonl`, with `text` and `label`.
+TSV and CSV files with these two columns are read, too.
 """
 
 from pathlib import Path
@@ -47,7 +48,7 @@ class DomainTask(TableTask):
 
     Args:
         name: A key of `DOMAIN_TASKS`.
-        folder: Folder with its three files.
+        folder: Folder with the files `train` and `dev`, and `test` if there is one.
 
     Raises:
         FileNotFoundError: A file is not there.
@@ -59,9 +60,9 @@ class DomainTask(TableTask):
             raise ValueError(
                 f"{name!r} is none of the tasks {', '.join(DOMAIN_TASKS)}."
             )
-        files = [Path(folder) / f"{split}.jsonl" for split in ("train", "dev", "test")]
-        train, dev, test = files
+        train, dev, test = (_file(folder, split) for split in ("train", "dev", "test"))
         columns = Columns("text", label="label")
+        test = test if test.exists() else None
         super().__init__(train, columns, dev=dev, test=test, name=name)
         self.metric_names = ("macro_f1", "accuracy")
         self.main_metric = "macro_f1"
@@ -83,3 +84,9 @@ class DomainTask(TableTask):
 
     def published(self, size):
         return DOMAIN_TASKS[self.name].published if size == "base" else {}
+
+
+def _file(folder, split):
+    """Returns the path of a split; that of the release where there is none."""
+    paths = [Path(folder) / f"{split}.{kind}" for kind in ("jsonl", "tsv", "csv")]
+    return next((path for path in paths if path.exists()), paths[0])

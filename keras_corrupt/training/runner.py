@@ -1,7 +1,6 @@
 """The run of a recipe: from a corpus to a preset, continued where it was left."""
 
 import contextlib
-import functools
 import json
 import sys
 from pathlib import Path
@@ -163,6 +162,7 @@ def run(config, output, devices, where):
         compile_model(model, config, devices.strategy, phase)
         if config.init_from and not before:
             before = validate_before(model, held_out, output, devices)
+        judge = getattr(model, phase.warnings or "warnings")
         finished = loop.train(
             model,
             lambda step: batches_of(info, "train", config, step, devices, mixed),
@@ -178,9 +178,7 @@ def run(config, output, devices, where):
             tokens_per_step=config.batch_size * config.sequence_length,
             warnings=None
             if config.smoke
-            else functools.partial(
-                getattr(model, phase.warnings or "warnings"), unigram=unigram
-            ),
+            else lambda metrics, judge=judge: judge(metrics, unigram),
             judged_at=phase.warnings and first_step + phase.steps,
             listeners=[kept],
             phase=phase.name,

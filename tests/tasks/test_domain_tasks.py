@@ -57,6 +57,14 @@ def test_published_scores_are_table_1s(folder):
     assert news.published("small") == {}
 
 
+def test_tables_without_a_test_set_are_read(tmp_path):
+    for split in ("train", "dev"):
+        (tmp_path / f"{split}.tsv").write_text("text\tlabel\na b\tWorld\nc\tSports\n")
+    task = DomainTask("ag_news", tmp_path)
+    assert set(task.splits) == {"train", "dev"}
+    assert task.labels == ["Sports", "World"]
+
+
 def test_what_is_not_there(tmp_path):
     with pytest.raises(ValueError, match="'imdb' is none of the tasks acl_arc, scierc"):
         DomainTask("imdb", tmp_path)
