@@ -11,7 +11,7 @@ from fractions import Fraction
 import tensorflow as tf
 
 # Positions times this must not pass 2^63.
-_LARGEST_DENOMINATOR = 10_000
+_LARGEST_DENOMINATOR = 1_000_000
 
 #: Function of the number of examples to leave out that returns the examples after them.
 Stream = Callable[[int], tf.data.Dataset]
