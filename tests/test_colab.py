@@ -185,10 +185,10 @@ def test_adapt_to_your_domain(tmp_path):
     def text(animal):
         return f"the {animal} {' '.join(rng.choices(words, k=5))}"
 
+    tokenizer = WordPieceTokenizer([*SPECIAL_TOKENS, *words, *animals, "##s"])
+    sizes = {"vocabulary_size": tokenizer.vocabulary_size, "initializer_range": 0.2}
     start = Electra(
-        {**SIZES["discriminator"], "initializer_range": 0.2},
-        SIZES["generator"],
-        tokenizer=WordPieceTokenizer([*SPECIAL_TOKENS, *words, *animals, "##s"]),
+        {**SIZES["discriminator"], **sizes}, SIZES["generator"], tokenizer=tokenizer
     )
     start.save_to_preset(tmp_path / "start")
     for name, ending in (("domain", "s"), ("old", "")):

@@ -10,15 +10,29 @@ import pytest
 
 from keras_corrupt.data.pipeline import make_dataset
 from keras_corrupt.models import Electra, TwoTower
+from keras_corrupt.tokenizers import SPECIAL_TOKENS, WordPieceTokenizer
 from keras_corrupt.training.callbacks import read_metrics, validate
 from tests.conftest import SIZES
-from tests.downstream.conftest import cats_and_dogs, preset  # noqa: F401
+from tests.downstream.conftest import cats_and_dogs
 
 RECIPE = Path(__file__).parents[2] / "recipes" / "adapt_to_domain.py"
 
 
+@pytest.fixture(scope="module")
+def preset(tmp_path_factory):
+    words = "the a cat dog sat ran on under mat rug".split()
+    tokenizer = WordPieceTokenizer([*SPECIAL_TOKENS, *words])
+    sizes = {"vocabulary_size": tokenizer.vocabulary_size, "initializer_range": 0.2}
+    model = Electra(
+        {**SIZES["discriminator"], **sizes}, SIZES["generator"], tokenizer=tokenizer
+    )
+    directory = tmp_path_factory.mktemp("preset") / "preset"
+    model.save_to_preset(directory)
+    return str(directory)
+
+
 @pytest.fixture
-def run(monkeypatch, tmp_path, preset):  # noqa: F811
+def run(monkeypatch, tmp_path, preset):
     def run_recipe(*flags):
         flags = ["--init_from", preset, "--output", tmp_path / "run", *flags]
         flags += ["--sequence_length", 16, "--batch_size", 16, "--steps", 60]
@@ -42,7 +56,7 @@ def write_table(path, seed):
         csv.writer(file).writerows([("text", "animal"), *rows])
 
 
-def test_before_and_after(run, tmp_path, preset, capsys):  # noqa: F811
+def test_before_and_after(run, tmp_path, preset, capsys):
     domain = write(tmp_path / "domain.txt", "the cat sat under the rug")
     old = write(tmp_path / "old.txt", "a dog ran on a mat", 40)
     write_table(tmp_path / "train.csv", 0)
@@ -94,7 +108,7 @@ def test_before_and_after(run, tmp_path, preset, capsys):  # noqa: F811
 
 
 @pytest.mark.tensorflow_only
-def test_what_is_wrong_shows_before_training(run, tmp_path, preset):  # noqa: F811
+def test_what_is_wrong_shows_before_training(run, tmp_path, preset):
     domain = write(tmp_path / "domain.txt", "the cat sat")
 
     def refused(*flags):
