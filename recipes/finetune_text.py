@@ -3,19 +3,25 @@
     python recipes/finetune_text.py --train reviews.csv --text review --label stars
     python recipes/finetune_text.py --preset PRESET --train train.tsv --dev dev.tsv \\
         --text premise --second_text hypothesis --label relation
-
     python recipes/finetune_text.py --preset PRESET --train reviews.csv \\
         --text review --template "{first} It was [MASK] ." \\
         --label_words good great bad terrible
+    python recipes/finetune_text.py --preset PRESET --benchmark acl_arc \\
+        --data citation_intent --seeds 5
 
-The last command trains by prompts, for presets of MaskedLM or CocoLM and few examples.
 Files are TSV, CSV or JSONL, also `.gz`. Columns go by name, or by number from 0 where
 the file has no header. Rows that cannot be used are counted and named.
+
+The third command trains by prompts, for presets of MaskedLM or CocoLM and few examples.
+The last one is a task of Gururangan et al. (2020), in the files that they released, with
+their settings; Zheng et al. (2020, table 1) take the same four.
 """
 
 import dataclasses
+from typing import Literal
 
 from keras_corrupt.downstream import FinetuneConfig, main
+from keras_corrupt.tasks.domain_tasks import DomainTask
 from keras_corrupt.tasks.prompts import prompted
 from keras_corrupt.tasks.tables import Columns, TableTask
 
@@ -49,12 +55,18 @@ class Config(FinetuneConfig):
     the place of `[MASK]` tells the label."""
     label_words: dict[str, str] = dataclasses.field(default_factory=dict)
     """For a prompt: each label and its word."""
+    benchmark: Literal["acl_arc", "scierc", "hyperpartisan", "ag_news"] | None = None
+    """A known task, with its settings and published scores; needs `data` alone."""
+    data: str = "."
+    """Folder of the known task: `train.jsonl`, `dev.jsonl` and perhaps `test.jsonl`."""
     name: str | None = None
     """Name of the task in the results; that of `train`, or of its folder if that is
     `train.tsv` or the like, if not given."""
 
 
 def tasks(config):
+    if config.benchmark:
+        return [DomainTask(config.benchmark, config.data)]
     names = (config.text, config.second_text, config.label, config.id)
     if config.text.isdecimal():  # the file has no header
         names = [int(name) if (name or "").isdecimal() else name for name in names]

@@ -1,6 +1,7 @@
 """The notebooks in colab/, executed in a kernel, in miniature."""
 
 import ast
+import json
 import os
 import random
 import re
@@ -10,8 +11,10 @@ import nbformat
 import pytest
 from nbclient import NotebookClient
 
-from keras_corrupt.tokenizers import load
+from keras_corrupt.models import Electra
+from keras_corrupt.tokenizers import SPECIAL_TOKENS, WordPieceTokenizer, load
 from keras_corrupt.training.callbacks import read_metrics
+from tests.conftest import SIZES
 
 ROOT = Path(__file__).parents[1]
 NOTEBOOKS = sorted((ROOT / "colab").glob("*.ipynb"))
@@ -176,8 +179,60 @@ def test_pretrain_your_language(tmp_path):
     assert printed["serve"].split() == ["NOUN", "VERB", "ADJ"]
 
 
-def test_there_are_two_notebooks():
+@pytest.mark.tensorflow_only  # Once is enough.
+def test_adapt_to_your_domain(tmp_path):
+    rng = random.Random(0)
+    animals, words = ["cat", "dog"], ["the", "sat", "ran", "on", "under", "mat"]
+
+    def text(animal):
+        return f"the {animal} {' '.join(rng.choices(words, k=5))}"
+
+    tokenizer = WordPieceTokenizer([*SPECIAL_TOKENS, *words, *animals, "##s"])
+    sizes = {"vocabulary_size": tokenizer.vocabulary_size, "initializer_range": 0.2}
+    start = Electra(
+        {**SIZES["discriminator"], **sizes}, SIZES["generator"], tokenizer=tokenizer
+    )
+    start.save_to_preset(tmp_path / "start")
+    for name, ending in (("domain", "s"), ("old", "")):
+        documents = ["\n".join(text(f"{a}{ending}") for a in animals)] * 60
+        (tmp_path / f"{name}.txt").write_text("\n\n".join(documents))
+    for split, count in (("train", 80), ("dev", 20)):
+        rows = [f"{text(a)},{a}" for a in rng.choices(animals, k=count)]
+        (tmp_path / f"{split}.csv").write_text("\n".join(["note,kind", *rows]) + "\n")
+
+    small = {name: value for name, value in SMALL.items() if name != "PRESET"}
+    printed = execute(
+        "adapt_to_your_domain",
+        tmp_path,
+        **small | {"STEPS": 60, "LEARNING_RATE": 1e-2, "INTERVAL": 30},
+        START="start",
+        CORPUS=("domain.txt",),
+        OLD="old.txt",
+        NEW_PIECES=2,
+        TRAIN="train.csv",
+        DEV="dev.csv",
+        TEXT="note",
+        LABEL="kind",
+        SEEDS=1,
+        SETTINGS=SETTINGS,
+        SENTENCE="the cats sat",
+    )
+    assert "['the', 'cat', '##s', 'sat']" in printed["tokens"]
+    assert "['the', 'cats', 'sat']" in printed["tokens-now"]
+    assert printed["tokens-now"].count("[CLS]") == 3
+    before, after = (
+        json.loads((tmp_path / "runs" / "my_domain" / f"{name}.json").read_text())
+        for name in ("before", "after")
+    )
+    assert after["mlm_loss"] < before["mlm_loss"] - 0.2
+    assert "validation on old.txt" in printed["adapt"]
+    scores = printed["adapt"].split("accuracy, the median of 1:\n")[1].splitlines()
+    assert [line.split()[0] for line in scores] == ["before", "after", "guess"]
+
+
+def test_there_are_three_notebooks():
     assert [path.stem for path in NOTEBOOKS] == [
+        "adapt_to_your_domain",
         "pretrain_your_language",
         "quickstart_tpu",
     ]

@@ -29,6 +29,7 @@ def prepare(
     workers: int | None = None,
     on_bad_bytes: Literal["error", "skip"] = "error",
     documents: Literal["blank_lines", "lines"] = "blank_lines",
+    grow_vocabulary: int = 0,
     progress: bool = True,
 ) -> None:
     """Builds a directory of training examples from a corpus.
@@ -54,6 +55,8 @@ def prepare(
         on_bad_bytes: What to do about lines that are not UTF-8.
         documents: What the documents of a .txt file are: separated by blank lines, or
             lines, each of them one.
+        grow_vocabulary: Pieces to add to a given vocabulary (WordPiece only): those of
+            the corpus that it cuts.
         progress: Print a line of progress, and how held-out text is cut into tokens.
     """
     info = prepare_dataset(
@@ -72,6 +75,7 @@ def prepare(
         workers=workers,
         on_bad_bytes=on_bad_bytes,
         documents=documents,
+        grow_vocabulary=grow_vocabulary,
         progress=progress,
     )
     print(_summary(info))

@@ -82,7 +82,7 @@ def prepare_dataset_with_beam(
     options = beam.options.pipeline_options.PipelineOptions(list(beam_options))
     with new_directory(output) as partial:
         held_out = plan.held_out_lines(sources)
-        tokenizer = tokenizer or plan.train_tokenizer(sources)
+        tokenizer = plan.make_tokenizer(tokenizer, sources)
         tokenizer.save(partial)
         described = {
             "settings": settings,
@@ -255,7 +255,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         default=defaults.tokenizer,
         help="kind of the vocabulary",
     )
-    for name in ("vocabulary_size", "max_length", "seed"):
+    for name in ("vocabulary_size", "grow_vocabulary", "max_length", "seed"):
         flag, default = "--" + name.replace("_", "-"), getattr(defaults, name)
         parser.add_argument(flag, type=int, default=default, help="as prepare_dataset")
     for name in ("lowercase", "strip_accents", "language_neutral"):

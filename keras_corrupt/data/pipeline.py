@@ -2,7 +2,7 @@
 
 import contextlib
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -14,6 +14,7 @@ from keras_corrupt.data.info import (
     DatasetInfo,
     load_dataset_info,
 )
+from keras_corrupt.data.mixing import check_fractions, mixed
 from keras_corrupt.data.record_files import check_records, count_records, find_records
 from keras_corrupt.data.records import EXAMPLES, RecordFormat, parse
 
@@ -52,6 +53,7 @@ def make_dataset(
     host: int = 0,
     shuffle_buffer: int = 100_000,
     drop_remainder: bool | None = None,
+    mix: Sequence[tuple[str | os.PathLike, float]] = (),
 ) -> tf.data.Dataset:
     """Streams batches of examples.
 
@@ -80,6 +82,9 @@ def make_dataset(
         shuffle_buffer: Examples to shuffle among, held in memory.
         drop_remainder: Whether to drop a last batch that is not full. By default the
             training split has none and the validation split keeps it.
+        mix: Further directories made by `prepare_dataset` with the same vocabulary,
+            each with its fraction of the training examples: of any first n, a fraction
+            f has floor(n f). Each has epochs of its own.
 
     Returns:
         A dataset of dicts of int32 tensors [batch_size / num_hosts, max_length]
@@ -88,7 +93,8 @@ def make_dataset(
 
     Raises:
         DatasetError: If the data is missing, incomplete, damaged, or does not fit
-            `max_length` or `vocabulary_size`.
+            `max_length` or `vocabulary_size`, or a mixed directory has another
+            vocabulary.
         ValueError: If an argument is out of range.
 
     The records are checked as they are read. TensorFlow's error about a damaged one
@@ -98,7 +104,17 @@ def make_dataset(
     files = _find_files(data, split, max_length, vocabulary_size)
     start = start_step * batch_size
     if split == "train":
-        records = _shuffled_epochs(files, seed, shuffle_buffer, start)
+        check_fractions([fraction for _, fraction in mix])
+        others = [
+            (_find_mixed(other, data, files.max_length), fraction)
+            for other, fraction in mix
+        ]
+
+        def stream(files):
+            return lambda start: _shuffled_epochs(files, seed, shuffle_buffer, start)
+
+        others = [(stream(other), fraction) for other, fraction in others]
+        records = mixed(stream(files), others, start)
     else:
         records = tf.data.TFRecordDataset(files.paths).skip(start)
     if drop_remainder is None:
@@ -231,6 +247,19 @@ def _prepared_files(data, split, max_length, vocabulary_size) -> _Files:
     length = max_length or info.max_length
     record_format = RecordFormat(EXAMPLES)
     return _Files(paths, record_format, files.examples, length, info.vocabulary_size)
+
+
+def _find_mixed(other, data, max_length) -> _Files:
+    ours, theirs = (
+        load_dataset_info(directory).tokenizer_fingerprint
+        for directory in (data, other)
+    )
+    if ours != theirs:
+        raise DatasetError(
+            f"{other}: was made with another vocabulary than {data}. Prepare it again "
+            f"with {data}/tokenizer.json."
+        )
+    return _prepared_files(other, "train", max_length, None)
 
 
 def _paths(info: DatasetInfo, split: str) -> list[str]:

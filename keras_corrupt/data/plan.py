@@ -29,7 +29,8 @@ from keras_corrupt.data.info import (
 )
 from keras_corrupt.data.splits import held_out_lines
 from keras_corrupt.tokenizers import KINDS, Tokenizer, from_file
-from keras_corrupt.tokenizers.vocabulary import check_size
+from keras_corrupt.tokenizers.growth import check_growth, grown
+from keras_corrupt.tokenizers.vocabulary import MAX_TOKENS, check_size
 
 try:
     import fcntl
@@ -39,7 +40,11 @@ except ImportError:  # Windows
 _FLAGS = ("lowercase", "strip_accents", "language_neutral")
 _DISK_FULL = (errno.ENOSPC, errno.EDQUOT)
 # What was always so for directories that do not record it.
-_FORMER_SETTINGS = {"tokenizer": "wordpiece", "documents": "blank_lines"}
+_FORMER_SETTINGS = {
+    "tokenizer": "wordpiece",
+    "documents": "blank_lines",
+    "grow_vocabulary": 0,
+}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -59,6 +64,7 @@ class Plan:
         seed: Seed of all random choices.
         on_bad_bytes: `"error"` or `"skip"`.
         documents: `"blank_lines"` or `"lines"`.
+        grow_vocabulary: Pieces to add to a given vocabulary.
     """
 
     corpus: str | Sequence[str]
@@ -73,6 +79,7 @@ class Plan:
     seed: int = 0
     on_bad_bytes: str = "error"
     documents: str = "blank_lines"
+    grow_vocabulary: int = 0
 
     def __post_init__(self):
         if self.max_length < MIN_LENGTH:
@@ -89,6 +96,16 @@ class Plan:
                 f"tokenizer={self.tokenizer!r}: pass one of {', '.join(KINDS)}."
             )
         check_size(self.vocabulary_size)
+        if self.grow_vocabulary and self.vocabulary is None:
+            raise ValueError(
+                f"grow_vocabulary={self.grow_vocabulary}: there is none to grow. Pass "
+                "its file as --vocabulary, or a larger --vocabulary_size to train one."
+            )
+        if not 0 <= self.grow_vocabulary <= MAX_TOKENS:
+            raise ValueError(
+                f"grow_vocabulary={self.grow_vocabulary}: pass the number of pieces to "
+                f"add, from 0 to {MAX_TOKENS:,}."
+            )
         for name in _FLAGS:
             if name not in self._flags and getattr(self, name):
                 raise ValueError(
@@ -110,6 +127,8 @@ class Plan:
                 f"vocabulary={str(self.vocabulary)!r} is one of tokenizer="
                 f"{given.kind!r}, not {self.tokenizer!r}. Pass that."
             )
+        if self.grow_vocabulary:
+            check_growth(given)
         return given
 
     def held_out_lines(self, sources: Sequence[Source]) -> list[str]:
@@ -118,18 +137,25 @@ class Plan:
             sources, fraction=self.validation_fraction, seed=self.seed
         )
 
-    def train_tokenizer(self, sources: Sequence[Source]) -> Tokenizer:
-        """Trains a vocabulary on the corpus.
+    def make_tokenizer(
+        self, given: Tokenizer | None, sources: Sequence[Source]
+    ) -> Tokenizer:
+        """Trains a vocabulary on the corpus, or grows the one that was given.
 
         Args:
-            sources: The corpus; read once.
+            given: That of `given_tokenizer`.
+            sources: The corpus; read once, or not at all.
 
         Returns:
             The tokenizer.
         """
         lines = (line for source in sources for _, line in source.lines())
-        kind = KINDS[self.tokenizer]
-        return kind.train(lines, self.vocabulary_size, **self._flags)
+        if given is None:
+            kind = KINDS[self.tokenizer]
+            return kind.train(lines, self.vocabulary_size, **self._flags)
+        if self.grow_vocabulary:
+            return grown(given, lines, self.grow_vocabulary)
+        return given
 
     def settings(self, tokenizer: Tokenizer | None) -> dict:
         """Lists what the result depends on, besides the corpus.
@@ -150,6 +176,7 @@ class Plan:
             "seed": self.seed,
             "on_bad_bytes": self.on_bad_bytes,
             "documents": self.documents,
+            "grow_vocabulary": self.grow_vocabulary,
         }
 
     @property

@@ -55,6 +55,7 @@ def prepare_dataset(
     workers: int | None = None,
     on_bad_bytes: str = "error",
     documents: str = "blank_lines",
+    grow_vocabulary: int = 0,
     progress: bool = True,
 ) -> DatasetInfo:
     """Builds a directory of training examples from a corpus, once.
@@ -90,6 +91,8 @@ def prepare_dataset(
         on_bad_bytes: `"error"`, or `"skip"` to leave out lines that are not UTF-8.
         documents: What the documents of a `.txt` file are: separated by
             `"blank_lines"`, or `"lines"`, each of them one.
+        grow_vocabulary: Pieces to add to a given vocabulary of word pieces: those of
+            the corpus that it cuts. The ids that it has keep their meaning.
         progress: Whether to print a line of progress, how held-out text is cut into
             tokens, and what is bad about it.
 
@@ -115,6 +118,7 @@ def prepare_dataset(
         seed=seed,
         on_bad_bytes=on_bad_bytes,
         documents=documents,
+        grow_vocabulary=grow_vocabulary,
     )
     if shard_bytes < 1 or (workers is not None and workers < 1):
         raise ValueError(
@@ -132,7 +136,10 @@ def prepare_dataset(
         held_out = plan.held_out_lines(sources)
         if given is None:
             report.say(f"training a vocabulary of {vocabulary_size} tokens")
-        used = given or plan.train_tokenizer(sources)
+        if grow_vocabulary:
+            old = summary(describe_segmentation(given, held_out))
+            report.say(f"growing by {grow_vocabulary} pieces a vocabulary ({old})")
+        used = plan.make_tokenizer(given, sources)
         used.save(partial)
         segmentation = describe_segmentation(used, held_out)
         report.say_tokenizer(used, segmentation)

@@ -77,7 +77,7 @@ class Finetuner:
         self.system = pretraining_class(model.pretrained_by)
         self.settings = with_changes(
             self.system.fine_tuning(self.size, task.name),
-            {**task.settings, **config.settings},
+            {**task.fine_tuning(self.size), **config.settings},
         )
         self.searched = {}
         if config.search:

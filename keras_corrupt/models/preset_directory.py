@@ -134,7 +134,12 @@ def read(directory, cls):
     return content["config"], tokenizer
 
 
-def load(directory, cls, config, tokenizer):
+def has_network(directory, name):
+    """Whether a preset has the weights of a network; some leave the generator out."""
+    return (recovered(directory) / name).is_dir()
+
+
+def load(directory, cls, config, tokenizer, partial=False):
     """Makes a model and loads its weights.
 
     Args:
@@ -143,6 +148,7 @@ def load(directory, cls, config, tokenizer):
         config: Its constructor's arguments: those that `read` returned, or some
             changed.
         tokenizer: The tokenizer.
+        partial: Whether networks that the preset has not keep their new weights.
 
     Raises:
         ValueError: The arguments make no model, or the weights are another one's.
@@ -152,6 +158,8 @@ def load(directory, cls, config, tokenizer):
         model = cls(**config, tokenizer=tokenizer)
     kind = WEIGHTS[_read_config(directory)["format"]]
     for name, network in model.networks.items():
+        if partial and not has_network(directory, name):
+            continue
         path = directory / name / kind.FILE
         _check_file(path)
         with _refusing(

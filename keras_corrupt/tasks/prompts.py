@@ -39,6 +39,13 @@ GLUE_PROMPTS = {
 }
 
 
+class FewExamples(TextTask):
+    """A task with a few training examples of each class."""
+
+    def fine_tuning(self, size):
+        return SETTINGS
+
+
 def few_examples(task, per_class, seed):
     """Returns a task with few training examples, the same number of each class.
 
@@ -48,7 +55,7 @@ def few_examples(task, per_class, seed):
         seed: Which examples: 0, 1, ... give the draws of an experiment.
 
     Returns:
-        A `TextTask`, whose name ends in the seed, with `SETTINGS`.
+        A `FewExamples`, whose name ends in the seed.
 
     Raises:
         ValueError: A class has fewer.
@@ -70,11 +77,9 @@ def few_examples(task, per_class, seed):
         if name in ("examples", "labels", "ids")
     }
     splits = {**task.splits, "train": dataclasses.replace(train, **columns)}
-    few = TextTask(
+    return FewExamples(
         f"{task.name}-{seed}", splits, task.labels, metrics=task.metric_names
     )
-    few.settings = SETTINGS
-    return few
 
 
 def prompted(task, template, label_words, demonstrations=False, num_contexts=1):

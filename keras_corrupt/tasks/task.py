@@ -6,9 +6,7 @@ import json
 import os
 import re
 from collections import Counter
-from collections.abc import Mapping
 from itertools import zip_longest
-from types import MappingProxyType
 
 
 @dataclasses.dataclass
@@ -99,8 +97,6 @@ class Task:
         model_arguments: What a model must know of the task, such as its labels: name
             of an argument -> value.
         main_metric: The metric that is reported, of `metrics`; more is better.
-        settings: Fine-tuning settings that its paper has, where they are not those of
-            the encoder's: names and values of `FineTuningSettings`.
         model: Class of a model of its own; `None` for what fine-tuning has for the
             kind.
     """
@@ -110,7 +106,6 @@ class Task:
     splits: dict
     model_arguments: dict
     main_metric: str
-    settings: Mapping = MappingProxyType({})
     model: type | None = None
 
     def metrics(self, predictions, split):
@@ -167,6 +162,17 @@ class Task:
             for name, split in self.splits.items()
             if known
         }
+
+    def fine_tuning(self, size):
+        """Returns settings of the task's own, over those of the encoder's paper.
+
+        Args:
+            size: `"tiny"`, `"small"`, `"base"` or `"large"`.
+
+        Returns:
+            Names and values of `FineTuningSettings`.
+        """
+        return {}
 
     def published(self, size):
         """Returns system -> its published score, for encoders of a size.

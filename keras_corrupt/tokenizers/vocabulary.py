@@ -4,8 +4,8 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
 
-# More characters than any one alphabet has; rarer ones become the unknown token.
-_ALPHABET_SIZE = 1000
+#: More characters than any one alphabet has; rarer ones become the unknown token.
+ALPHABET_SIZE = 1000
 # Characters of the longest word to learn pieces from; more than any language has. The
 # time that the library takes grows with the square of a word's length.
 _LONGEST_WORD = 1000
@@ -136,7 +136,7 @@ def frequent_letters(sample: Iterable[str]) -> list[str]:
     if not letters:
         raise ValueError("no text to train a vocabulary on: the corpus is empty.")
     letters.sort(key=lambda letter: (-counts[letter], letter))
-    return sorted(letters[:_ALPHABET_SIZE])
+    return sorted(letters[:ALPHABET_SIZE])
 
 
 def _inner_letters(letters: Iterable[str], normalizer) -> list[str]:

@@ -28,11 +28,13 @@ class Bounds(NamedTuple):
 #: Field of `PretrainConfig` -> its bounds. All are finite; `None` is always allowed.
 BOUNDS = {
     "vocabulary_size": Bounds(1, 10_000_000),
+    "grow_vocabulary": Bounds(0),
     "validation_fraction": Bounds(0, 1, above=True),
     "workers": Bounds(1),
     "sequence_length": Bounds(MIN_LENGTH),
     "batch_size": Bounds(1),
     "steps": Bounds(1),
+    "generator_steps": Bounds(0),
     "learning_rate": Bounds(0, above=True),
     "warmup_steps": Bounds(0),
     "weight_decay": Bounds(0),

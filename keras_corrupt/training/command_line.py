@@ -11,17 +11,18 @@ import tyro
 
 from keras_corrupt.devices.log_level import hide_start_up_lines
 from keras_corrupt.training import keras_stand_in
-from keras_corrupt.training.config import PretrainConfig
 from keras_corrupt.training.data_of_run import check_flags
 
 
-def main(recipe, description, **variants):
+def main(recipe, description, run=None, **variants):
     """Runs a recipe from the command line.
 
     Args:
         recipe: The recipe's `PretrainConfig`; its fields become flags, its values
             their defaults. The options of its model are flags, too.
         description: Help text, the recipe's docstring.
+        run: Function of the configuration to call, if that is not `pretrain`; returns
+            `None` where the user stopped it.
         variants: The recipe's other settings by name; `--variant NAME` takes them as
             the defaults instead.
     """
@@ -52,7 +53,7 @@ def main(recipe, description, **variants):
                 "short, keep --batch_size and raise --accumulate.",
                 file=sys.stderr,
             )
-        if runner.pretrain(config) is None:
+        if (run or runner.pretrain)(config) is None:
             sys.exit(130)  # a shell's code for Ctrl-C: what follows should not run
     except (ValueError, CheckpointError, NonFiniteLossError, OSError) as error:
         sys.exit(f"Error: {error}")
@@ -93,7 +94,7 @@ def parse(recipe, flags, description=None):
     command = dataclasses.make_dataclass(
         "Command",
         [
-            ("run", Annotated[PretrainConfig, tyro.conf.arg(name="")]),
+            ("run", Annotated[type(recipe), tyro.conf.arg(name="")]),
             ("options", Annotated[options, tyro.conf.arg(name="")]),
         ],
     )

@@ -29,7 +29,12 @@ class PretrainConfig:
     """Files, globs, directories, `tfds:NAME`, or `python-docs` (built in)."""
     data: str | None = None
     """A directory of examples made before, used instead of the corpus. It decides
-    about all that follows down to `on_bad_bytes`."""
+    about `corpus` and all that follows `mix`, down to `on_bad_bytes`."""
+    mix: tuple[tuple[str, float], ...] = ()
+    """Other corpora and their fractions of the examples, such as the old one against
+    forgetting: `--mix wiki.txt 0.1`. Each is like one of `corpus`, or a directory of
+    examples with the same vocabulary. Its held-out documents are validated on, too, and
+    a fraction of 0 does that alone."""
     vocabulary: str | None = None
     """A `vocab.txt`, `tokenizer.json` or SentencePiece `.model` to use; trained on the
     corpus if not given."""
@@ -37,6 +42,9 @@ class PretrainConfig:
     """Kind of the vocabulary."""
     vocabulary_size: int = 30522
     """Number of tokens of a vocabulary that is trained."""
+    grow_vocabulary: int = 0
+    """Word pieces to add to the vocabulary of `init_from`, or a given one: those of the
+    corpus that it cuts. Their embeddings start as the mean of those of their parts."""
     lowercase: bool = True
     """Whether to lower-case the text; `--no_lowercase` keeps capitals."""
     strip_accents: bool = True
@@ -66,6 +74,9 @@ class PretrainConfig:
     """Sequences in an update."""
     steps: int = 1_000_000
     """Number of updates."""
+    generator_steps: int | None = None
+    """How many of `steps` train the generator first, alone: where `init_from` has none.
+    The discriminator stays as it is meanwhile."""
     phases: tyro.conf.Suppress[tuple[Phase, ...]] = ()
     """Parts of the run that differ in what is trained, and how; one if not given."""
     learning_rate: float = 5e-4
@@ -114,7 +125,8 @@ class PretrainConfig:
     """The number of this process, from 0."""
 
     init_from: str | None = None
-    """A preset, directory or name, whose weights (and tokenizer) to start from."""
+    """A preset, directory or name, whose weights (and tokenizer) to start from. Of
+    another system's the encoder is taken; what is not there is new, as in `preset`."""
     smoke: bool = False
     """Shrink everything and use the built-in corpus, to see that it runs."""
 
@@ -124,12 +136,15 @@ class PretrainConfig:
             self,
             preset="tiny",
             corpus=() if self.data else ("python-docs",),
+            mix=tuple(("python-docs", fraction) for _, fraction in self.mix),
             vocabulary_size=min(self.vocabulary_size, 1000),
+            grow_vocabulary=min(self.grow_vocabulary, 10),
             validation_fraction=max(self.validation_fraction, 0.1),
             workers=1,
             sequence_length=min(self.sequence_length, 32),
             batch_size=8,
             steps=6 if not self.phases else 3 * len(self.phases),
+            generator_steps=min(self.generator_steps or 0, 3) or self.generator_steps,
             phases=tuple(
                 dataclasses.replace(phase, steps=3, warmup_steps=1)
                 for phase in self.phases
@@ -159,6 +174,7 @@ class PretrainConfig:
         Raises:
             ValueError: Names the flag, its value and what would be right.
         """
+        from keras_corrupt.data.mixing import check_fractions
         from keras_corrupt.models.options import check_options
         from keras_corrupt.models.overrides import merge
 
@@ -174,6 +190,12 @@ class PretrainConfig:
                 "python-docs) or --data (examples made before)."
             )
         check_bounds(self)
+        if self.grow_vocabulary and not (self.init_from or self.vocabulary):
+            raise ValueError(
+                f"--grow_vocabulary {self.grow_vocabulary}: there is no vocabulary to "
+                "grow. Give --init_from or --vocabulary, or a --vocabulary_size."
+            )
+        check_fractions([fraction for _, fraction in self.mix])
         if self.batch_size % self.accumulate:
             raise ValueError(
                 f"--batch_size {self.batch_size} is not divisible by --accumulate "
@@ -193,6 +215,16 @@ class PretrainConfig:
             raise ValueError(
                 f"--warmup_steps {self.warmup_steps} must be less than --steps "
                 f"{self.steps}."
+            )
+        if self.generator_steps and self.phases:
+            raise ValueError(
+                f"--generator_steps {self.generator_steps} is a phase of its own, and "
+                "the recipe has `phases`: leave it out, or take another recipe."
+            )
+        if (self.generator_steps or 0) >= self.steps:
+            raise ValueError(
+                f"--generator_steps {self.generator_steps} must be fewer than --steps "
+                f"{self.steps}, of which they are the first."
             )
         if self.keep_presets % self.interval:
             raise ValueError(

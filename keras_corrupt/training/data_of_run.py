@@ -10,7 +10,7 @@ from keras_corrupt.training.config import PretrainConfig
 DECIDED = (
     *("corpus", "vocabulary", "tokenizer", "vocabulary_size", "lowercase"),
     *("strip_accents", "language_neutral", "documents", "validation_fraction"),
-    "on_bad_bytes",
+    *("on_bad_bytes", "grow_vocabulary"),
 )
 
 

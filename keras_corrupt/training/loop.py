@@ -24,6 +24,7 @@ def train(
     batches_per_step=1,
     tokens_per_step=0,
     warnings=None,
+    judged_at=None,
     listeners=(),
     phase=WHOLE_RUN,
     devices=ALONE,
@@ -51,6 +52,7 @@ def train(
         batches_per_step: Batches that a step accumulates.
         tokens_per_step: Token slots in a step, for the log.
         warnings: See `Warnings`.
+        judged_at: Steps after which these are final; `total` if not given.
         listeners: What else is told of each interval, in all processes: see
             `Intervals`.
         phase: Name of the phase, which checkpoints tell.
@@ -74,7 +76,7 @@ def train(
             log = RunLog(output, step, tokens_per_step)
             callbacks, told = [progress, log], [*told, log]
             if warnings is not None:
-                told.append(Warnings(warnings, total or steps, log.rows))
+                told.append(Warnings(warnings, judged_at or total or steps, log.rows))
         intervals = Intervals(
             checkpoints, step, batches_per_step, validate, told, devices, phase
         )

@@ -18,12 +18,15 @@ class Phase:
         steps: Number of updates.
         networks: Names of the networks that are trained; all if none is named. What
             a network that is trained shares with others is trained, too.
+        frozen: Names of networks that stay as they are, what they share included.
         loss_weights: Name of a loss term -> its weight in this phase, where that is
             not the model's own.
         start: Name of a method of the model that is called once, before the phase's
             first update: to copy weights, for instance.
         learning_rate: Peak learning rate; the run's if not given.
         warmup_steps: Updates of warm-up; the run's if not given.
+        warnings: Name of a method of the model that takes the place of its `warnings`
+            and judges what this phase came to.
     """
 
     name: str
@@ -33,6 +36,8 @@ class Phase:
     start: str | None = None
     learning_rate: float | None = None
     warmup_steps: int | None = None
+    frozen: tuple[str, ...] = ()
+    warnings: str | None = None
 
 
 #: The name of the one phase of a run that has no others.
@@ -45,7 +50,17 @@ def phases_of(config):
     Args:
         config: A `PretrainConfig`.
     """
-    return config.phases or (Phase(WHOLE_RUN, config.steps),)
+    if not config.generator_steps:
+        return config.phases or (Phase(WHOLE_RUN, config.steps),)
+    first = Phase(
+        "generator",
+        config.generator_steps,
+        networks=("generator",),
+        warmup_steps=min(config.warmup_steps, config.generator_steps // 10),
+        frozen=("discriminator",),
+        warnings="generator_warnings",
+    )
+    return first, Phase(WHOLE_RUN, config.steps - first.steps)
 
 
 def check_phases(config, model):
@@ -55,7 +70,8 @@ def check_phases(config, model):
         config: A `PretrainConfig`.
         model: A `Pretrainer` to try them on.
     """
-    names = [phase.name for phase in config.phases]
+    phases = phases_of(config)
+    names = [phase.name for phase in phases]
     if len(set(names)) < len(names):
         raise ValueError(f"`phases` must have different names; got {names}.")
     total = sum(phase.steps for phase in config.phases)
@@ -63,11 +79,12 @@ def check_phases(config, model):
         raise ValueError(
             f"`phases` have {total} steps together, but --steps is {config.steps}."
         )
-    if len(config.phases) > 1 and config.ema:
+    if len(phases) > 1 and config.ema:
         raise ValueError("--ema cannot be used in a run of several phases.")
-    for phase in config.phases:
+    for phase in phases:
         for what, given, known in (
             ("networks", phase.networks, model.networks),
+            ("frozen", phase.frozen, model.networks),
             ("loss_weights", phase.loss_weights, model.loss_weights),
         ):
             unknown = sorted(set(given) - set(known))
@@ -76,11 +93,12 @@ def check_phases(config, model):
                     f"The phase {phase.name!r} names {', '.join(unknown)} among its "
                     f"`{what}`; {type(model).__name__} has {', '.join(known)}."
                 )
-        if phase.start and not callable(getattr(model, phase.start, None)):
-            raise ValueError(
-                f"The phase {phase.name!r} starts with {phase.start!r}, which is no "
-                f"method of {type(model).__name__}."
-            )
+        for what, method in (("start", phase.start), ("warnings", phase.warnings)):
+            if method and not callable(getattr(model, method, None)):
+                raise ValueError(
+                    f"The phase {phase.name!r} has {method!r} as its `{what}`, which "
+                    f"is no method of {type(model).__name__}."
+                )
         if phase.start:
             getattr(model, phase.start)()  # what it refuses shows now
         check_bounds(phase, f"The phase {phase.name!r}: ")
@@ -104,11 +122,12 @@ def enter(phase, model, trainable, loss_weights):
         trainable: All variables of the model that any phase can train.
         loss_weights: The model's own.
     """
-    trained = {
-        id(variable)
-        for name in phase.networks or model.networks
-        for variable in model.networks[name].variables
-    }
+
+    def of(networks):
+        return {id(v) for name in networks for v in model.networks[name].variables}
+
+    trained, frozen = of(phase.networks), of(phase.frozen)
     for variable in trainable:
-        variable.trainable = not phase.networks or id(variable) in trained
+        chosen = not phase.networks or id(variable) in trained
+        variable.trainable = chosen and id(variable) not in frozen
     model.loss_weights = {**loss_weights, **phase.loss_weights}

@@ -1,5 +1,7 @@
 """What a run shows a person: its banner, its curves, its closing table."""
 
+import re
+
 import keras
 import numpy as np
 
@@ -8,8 +10,18 @@ from keras_corrupt.training.data_of_run import describe
 from keras_corrupt.training.memory import process_bytes, training_bytes
 
 
-def banner(config, model, info, output, distribution):
-    """Returns the lines that open a run."""
+def banner(config, model, examples, output, distribution):
+    """Returns the lines that open a run.
+
+    Args:
+        config: Its `PretrainConfig`.
+        model: The model.
+        examples: The `Examples`.
+        output: The run's directory.
+        distribution: Its `Distribution`.
+    """
+    info, mixed = examples
+    own = 1 - sum(other.fraction for other in mixed)
     per_step = training_flops(
         model.forward_flops(config.sequence_length),
         config.batch_size * model.num_masks,
@@ -36,34 +48,52 @@ def banner(config, model, info, output, distribution):
         "data": f"{info.directory}: {info.train.examples:,} examples, "
         f"{info.train.tokens:,} tokens; "
         f"{info.validation.examples:,} held out",
+        **{
+            f"mix {number}": f"{other.fraction:g} of the examples are from "
+            f"{other.name}, {other.info.train.examples:,} examples"
+            for number, other in enumerate(mixed, 1)
+        },
         "made with": describe(info),
         "step": f"{config.batch_size} x {config.sequence_length} = {tokens:,} tokens, "
         f"{per_step:.2e} FLOPs",
         "run": f"{config.steps:,} steps, {tokens * config.steps:.2e} tokens "
-        f"({tokens * config.steps / max(1, info.train.tokens):.1f} epochs), "
+        f"({own * tokens * config.steps / max(1, info.train.tokens):.1f} epochs), "
         f"{per_step * config.steps:.2e} FLOPs",
         "output": str(output),
     }
     return "\n".join(f"{name + ':':12}{text}" for name, text in lines.items())
 
 
-def table(model, metrics, unigram):
+def table(model, metrics, unigram, mixed=(), before=None):
     """Returns the closing table: what was reached beside what guessing reaches.
 
     Args:
         model: The `Pretrainer`.
         metrics: Its validation metrics.
         unigram: The `Unigram` of the validation examples.
+        mixed: Names of the corpora that are mixed in.
+        before: The metrics of the model that the run started from, if any.
     """
+    before = before or {}
+
+    def numbers(metric):
+        was = [f"{before[metric]:8.3f}"] if before else []
+        return "".join([*was, f"{metrics[metric]:8.3f}"])
+
     baselines = model.baselines(metrics, unigram)
     width = max([36, *(len(name) + 2 for name in model.metric_names.values())])
-    rows = [f"{'validation':{width}}{'model':>8}{'baseline':>10}"]
+    names = f"{'before':>8}" * bool(before) + f"{'model':>8}"
+    rows = [f"{'validation':{width}}{names}{'baseline':>10}"]
     for metric, name in model.metric_names.items():
-        row = f"{name:{width}}{metrics[metric]:8.3f}"
+        row = f"{name:{width}}{numbers(metric)}"
         if metric in baselines:
             value, kind = baselines[metric]
             row += f"{value:10.3f}  {kind}"
         rows.append(row)
+    for number, corpus in enumerate(mixed, 1):
+        rows.append(f"\nvalidation on {corpus}")
+        for metric, name in model.metric_names.items():
+            rows.append(f"{name:{width}}{numbers(f'mix_{number}_{metric}')}")
     return "\n".join(rows)
 
 
@@ -87,6 +117,9 @@ def draw_curves(rows, path, baselines):
     for axis, name in zip(axes, losses, strict=False):
         axis.plot(steps, [row[name] for row in rows], label="training")
         axis.plot(steps, [row[f"val_{name}"] for row in rows], label="validation")
+        for mixed in (n for n in rows[0] if re.fullmatch(rf"val_mix_\d+_{name}", n)):
+            label = f"validation, mix {mixed.split('_')[2]}"
+            axis.plot(steps, [row[mixed] for row in rows], label=label)
         if name in baselines:
             value, kind = baselines[name]
             axis.axhline(value, color="gray", linestyle=":", label=kind)

@@ -1,26 +1,17 @@
 """The run of a recipe: from a corpus to a preset, continued where it was left."""
 
 import contextlib
-import os
+import json
 import sys
 from pathlib import Path
 
 import keras
 import numpy as np
 
-from keras_corrupt import tokenizers
-from keras_corrupt.data import (
-    load_dataset_info,
-    make_dataset,
-    name_damage,
-    prepare_dataset,
-)
+from keras_corrupt.data import make_dataset, name_damage
 from keras_corrupt.devices import distribution
 from keras_corrupt.devices.accelerators import accelerators
-from keras_corrupt.models import preset_directory
 from keras_corrupt.models.baselines import unigram_baseline
-from keras_corrupt.models.overrides import merge
-from keras_corrupt.models.trained_presets import directory_of
 from keras_corrupt.training import loop, report
 from keras_corrupt.training.callbacks import read_metrics, validate, without_prefix
 from keras_corrupt.training.checkpoint import Checkpoints
@@ -35,8 +26,21 @@ from keras_corrupt.training.phases import (
     enter,
     phases_of,
 )
-from keras_corrupt.training.run_directory import record_examples, run_directory
+from keras_corrupt.training.run_directory import (
+    record_examples,
+    run_directory,
+    write_whole,
+)
 from keras_corrupt.training.schedules import WarmupLinearDecay
+from keras_corrupt.training.starting import (
+    build,
+    check_start,
+    is_prepared,
+    prepare,
+)
+
+#: Validation metrics of the model that a run started from, and of what it came to.
+BEFORE_FILE, AFTER_FILE = "before.json", "after.json"
 
 
 def pretrain(config):
@@ -64,6 +68,7 @@ def pretrain(config):
     # An option that the model refuses shows now, not after the data are prepared.
     trial = trial_model(config)
     check_phases(config, trial)
+    check_start(config, trial)
     check_metric_names(trial)
     check_batch_size(config, trial)
     output = Path(config.output)
@@ -82,7 +87,8 @@ def pretrain(config):
             first_only=True,
         )
         where = f"--data {config.data}" if config.data else str(output / "data")
-        stack.enter_context(name_damage(config.data or output / "data"))
+        for data in directories(config, output):
+            stack.enter_context(name_damage(data))
         return run(config, output, devices, where)
 
 
@@ -126,18 +132,17 @@ def run(config, output, devices, where):
         where: The examples, in the words of the command line.
     """
     keras.utils.set_random_seed(config.seed)
-    info = devices.in_all_processes(lambda: prepare(config, output))
-    fingerprints = {"vocabulary": info.tokenizer_fingerprint, "text": info.fingerprint}
+    info, mixed = examples = devices.in_all_processes(lambda: prepare(config, output))
     devices.in_all_processes(
-        lambda: record_examples(output, fingerprints, where), first_only=True
+        lambda: record_examples(output, examples.fingerprints, where), first_only=True
     )
     model = build(config, info)
     validation = batches_of(info, "validation", config)
     validation = validation.take(config.validation_batches).cache()
-    held_out = devices.part_of(validation, config.batch_size // config.accumulate)
+    held_out = HeldOut(validation, mixed, config, devices)
     unigram = unigram_of(info, validation, model)
     if devices.first:
-        print(report.banner(config, model, info, output, devices), flush=True)
+        print(report.banner(config, model, examples, output, devices), flush=True)
         if config.sequence_length > info.max_length:
             print(
                 f"Warning: the examples of {where} have {info.max_length} tokens at "
@@ -147,18 +152,21 @@ def run(config, output, devices, where):
             )
 
     checkpoints = Checkpoints(
-        output / "checkpoints", distribution=devices, data=info.fingerprint
+        output / "checkpoints", distribution=devices, data=examples.fingerprint
     )
     kept = KeptPresets(model, output / "presets", config.keep_presets, devices)
     trainable, loss_weights = model.trainable_variables, model.loss_weights
-    first_step = 0
+    first_step, before = 0, None
     for phase in phases_of(config):
         enter(phase, model, trainable, loss_weights)
         compile_model(model, config, devices.strategy, phase)
+        if config.init_from and not before:
+            before = validate_before(model, held_out, output, devices)
+        judge = getattr(model, phase.warnings or "warnings")
         finished = loop.train(
             model,
-            lambda step: batches_of(info, "train", config, step, devices),
-            lambda model: validate(model, held_out),
+            lambda step: batches_of(info, "train", config, step, devices, mixed),
+            held_out.validate,
             checkpoints,
             output=output,
             steps=first_step + phase.steps,
@@ -170,7 +178,8 @@ def run(config, output, devices, where):
             tokens_per_step=config.batch_size * config.sequence_length,
             warnings=None
             if config.smoke
-            else lambda metrics: model.warnings(metrics, unigram),
+            else lambda metrics, judge=judge: judge(metrics, unigram),
+            judged_at=phase.warnings and first_step + phase.steps,
             listeners=[kept],
             phase=phase.name,
             devices=devices,
@@ -181,15 +190,70 @@ def run(config, output, devices, where):
     # With a moving average, the average is the result (a finished run's checkpoint
     # holds both).
     model.optimizer.finalize_variable_values(model.trainable_variables)
-    metrics = without_prefix(validate(model, held_out))
-    examples = model.describe_examples(report.first_examples(validation))
+    metrics = without_prefix(held_out.validate(model))
+    described = model.describe_examples(report.first_examples(validation))
+    names = [other.name for other in mixed]
     devices.in_all_processes(
-        lambda: finish(output, model, metrics, unigram, examples), first_only=True
+        lambda: finish(output, model, metrics, unigram, described, names, before),
+        first_only=True,
     )
     return model
 
 
-def batches_of(info, split, config, step=0, devices=distribution.ALONE):
+class HeldOut:
+    """The held-out examples of the corpus and of those that are mixed in.
+
+    Args:
+        validation: Batches of the corpus.
+        mixed: A list of `Mixed`.
+        config: A `PretrainConfig`.
+        devices: The run's `Distribution`.
+    """
+
+    def __init__(self, validation, mixed, config, devices):
+        size = config.batch_size // config.accumulate
+        self.own = devices.part_of(validation, size)
+        self.others = []
+        for other in mixed:
+            batches = batches_of(other.info, "validation", config)
+            batches = batches.take(config.validation_batches).cache()
+            self.others.append(devices.part_of(batches, size))
+
+    def validate(self, model):
+        """Returns the model's metrics; those on mixed corpora as `val_mix_1_...`."""
+        metrics = validate(model, self.own)
+        for number, batches in enumerate(self.others, 1):
+            found = without_prefix(validate(model, batches))
+            metrics |= {f"val_mix_{number}_{name}": v for name, v in found.items()}
+        return metrics
+
+
+def validate_before(model, held_out, output, devices):
+    """Returns the metrics of the model that a run starts from; they are kept.
+
+    Args:
+        model: It, as it is before the first update.
+        held_out: The `HeldOut` examples.
+        output: The run's directory, a `Path`.
+        devices: The run's `Distribution`.
+    """
+    path = output / BEFORE_FILE
+    if devices.any(devices.first and not path.exists()):
+        metrics = without_prefix(held_out.validate(model))
+        text = json.dumps(metrics, indent=2) + "\n"
+        devices.in_all_processes(lambda: write_whole(path, text), first_only=True)
+        return metrics
+    return json.loads(path.read_text()) if devices.first else {}
+
+
+def directories(config, output):
+    """Returns where a run's examples are: those of the corpus and the mixed ones."""
+    yield config.data or output / "data"
+    for number, (name, _) in enumerate(config.mix, 1):
+        yield name if is_prepared(name) else output / f"mix_{number}"
+
+
+def batches_of(info, split, config, step=0, devices=distribution.ALONE, mixed=()):
     """Returns the batches of a split, this process's part, from update `step` on."""
     return make_dataset(
         info.directory,
@@ -200,73 +264,8 @@ def batches_of(info, split, config, step=0, devices=distribution.ALONE):
         start_step=step * config.accumulate,
         num_hosts=devices.processes,
         host=devices.process,
+        mix=[(other.info.directory, other.fraction) for other in mixed],
     )
-
-
-def build(config, info):
-    """Returns the model for the examples that a `DatasetInfo` describes."""
-    cls = config.model_class
-    saved = tokenizers.load(info.directory)
-    options = {"seed": config.seed, "dtype": config.dtype, **config.objective}
-    if config.init_from:
-        model = cls.from_preset(config.init_from, **options)
-        if model.tokenizer is None:
-            model.tokenizer = saved
-    else:
-        main = next(iter(cls.network_arguments))
-        size = {main: {"vocabulary_size": saved.vocabulary_size}}
-        options = merge(options, size)
-        model = cls.from_preset(config.preset, tokenizer=saved, **options)
-    model.use_unigrams(info.unigrams())
-    return model
-
-
-def prepare(config, output):
-    """Checks `--init_from`; finds or makes the examples: returns a `DatasetInfo`."""
-    cls = config.model_class
-    tokenizer, kind, vocabulary = None, config.tokenizer, config.vocabulary
-    flags = {
-        "lowercase": config.lowercase,
-        "strip_accents": config.strip_accents,
-        "language_neutral": config.language_neutral,
-    }
-    if config.init_from:
-        directory = directory_of(config.init_from)
-        start, tokenizer = preset_directory.read(directory, cls)
-        if tokenizer is not None:
-            kind, flags = tokenizer.kind, tokenizer.flags
-            vocabulary = Path(directory) / "tokenizer.json"
-        main = next(iter(cls.network_arguments))
-        positions = merge(start, config.objective)[main]["max_length"]
-        if config.sequence_length > positions:
-            raise ValueError(
-                f"--sequence_length {config.sequence_length} is longer than the "
-                f"{positions} positions of --init_from {config.init_from}."
-            )
-    if config.data:
-        info = load_dataset_info(config.data)
-    else:
-        info = prepare_dataset(
-            config.corpus,
-            output / "data",
-            vocabulary=vocabulary,
-            tokenizer=kind,
-            vocabulary_size=config.vocabulary_size,
-            documents=config.documents,
-            max_length=config.sequence_length,
-            validation_fraction=config.validation_fraction,
-            seed=config.seed,
-            workers=config.workers or os.cpu_count(),
-            on_bad_bytes=config.on_bad_bytes,
-            **flags,
-        )
-    saved = tokenizers.load(info.directory)
-    if tokenizer is not None and tokenizer.fingerprint != saved.fingerprint:
-        raise ValueError(
-            f"--data {config.data} was made with another vocabulary than --init_from "
-            f"{config.init_from}. Prepare it anew with {vocabulary}."
-        )
-    return info
 
 
 def compile_model(model, config, strategy="none", phase=None):
@@ -330,14 +329,16 @@ def unigram_of(info, validation, model):
     )
 
 
-def finish(output, model, metrics, unigram, examples):
+def finish(output, model, metrics, unigram, examples, mixed, before):
     """Saves the preset and shows what the run came to."""
     model.save_to_preset(output / "preset")
+    if before:
+        write_whole(output / AFTER_FILE, json.dumps(metrics, indent=2) + "\n")
     rows = read_metrics(output / "metrics.csv")
     baselines = model.baselines(metrics, unigram)
     if rows:
         report.draw_curves(rows, output / "curves.png", baselines)
-    print("\n" + report.table(model, metrics, unigram))
+    print("\n" + report.table(model, metrics, unigram, mixed, before))
     if examples:
         print(f"\nValidation examples ({model.examples_legend}):")
     for text in examples:

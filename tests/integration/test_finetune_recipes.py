@@ -132,6 +132,23 @@ def test_text(run, tmp_path):
     assert examples == {"train": 36, "dev": 4}
 
 
+def test_a_known_task(run, tmp_path, capsys):
+    for seed, name in enumerate(("train", "dev", "test")):
+        split = cats_and_dogs(16, seed)
+        lines = [
+            json.dumps({"text": text, "label": label})
+            for text, label in zip(split.examples, split.labels, strict=True)
+        ]
+        (tmp_path / f"{name}.jsonl").write_text("\n".join(lines))
+    (row,) = run(recipe("text"), "--benchmark", "scierc", "--data", tmp_path)
+    result = row["results"][0]
+    assert (row["task"], result["metric"]) == ("scierc", "macro_f1")
+    # Its own settings, but for those of the command line.
+    settings = result["settings"]
+    assert (settings["report"], settings["dropout"]) == ("best", 0.1)
+    assert (settings["epochs"], settings["batch_size"]) == (1, 8)
+
+
 @pytest.mark.parametrize("path", RECIPES, ids=lambda path: path.stem)
 def test_help_shows_the_docstring(path, monkeypatch, capsys):
     monkeypatch.setattr("sys.argv", [str(path), "--help"])

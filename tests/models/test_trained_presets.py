@@ -11,7 +11,7 @@ from keras_corrupt import models
 from keras_corrupt.downstream import TextClassifier
 from keras_corrupt.downstream.kept_results import fingerprint
 from keras_corrupt.models import Electra
-from keras_corrupt.training import PretrainConfig, runner
+from keras_corrupt.training import PretrainConfig, starting
 
 SETUP = Path(__file__).parents[2] / "setup.py"
 
@@ -53,7 +53,7 @@ def test_a_run_starts_from_it_with_its_vocabulary(model, prepared, tmp_path):
         sequence_length=16,
     )
     with pytest.raises(ValueError, match="--init_from made_up.*made_up/tokenizer.json"):
-        runner.prepare(config, tmp_path)
+        starting.prepare(config, tmp_path)
 
 
 def test_an_unknown_name_lists_the_trained(model):

@@ -9,7 +9,12 @@ import pytest
 from keras_corrupt.devices import distribution
 from keras_corrupt.models import Electra, MaskedLM
 from keras_corrupt.training import PretrainConfig, pretrain
-from tests.data.conftest import corpus, prepared, settings  # noqa: F401
+from tests.data.conftest import (  # noqa: F401
+    corpus,
+    prepared,
+    settings,
+    write_corpus,
+)
 
 #: A preset that takes seconds, in the place of `tiny`.
 ENCODER = {

@@ -12,7 +12,7 @@ import pytest
 from keras_corrupt.training import (
     main,
     pretrain,
-    runner,
+    starting,
 )
 from tests.training.conftest import command_line
 
@@ -66,7 +66,7 @@ def test_what_separates_documents_reaches_the_examples(config, corpus, monkeypat
         asked.update(settings)
         raise Started
 
-    monkeypatch.setattr(runner, "prepare_dataset", prepare)
+    monkeypatch.setattr(starting, "prepare_dataset", prepare)
     changes = {"data": None, "corpus": (corpus,), "documents": "lines"}
     with pytest.raises(Started):
         pretrain(dataclasses.replace(config, **changes))

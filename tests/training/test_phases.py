@@ -134,7 +134,12 @@ def test_a_run_goes_on_in_the_phase_where_it_was_killed(
     [
         ({"networks": ("encoder",)}, "'a' names encoder among its `networks`.*generat"),
         ({"loss_weights": {"mws": 1}}, "'a' names mws.*has mlm, rtd"),
-        ({"start": "nothing"}, "starts with 'nothing', which is no method of Electra"),
+        (
+            {"start": "nothing"},
+            "'nothing' as its `start`, which is no method",
+        ),
+        ({"warnings": "none"}, "has 'none' as its `warnings`, which is no method"),
+        ({"frozen": ("encoder",)}, "names encoder among its `frozen`"),
         ({"warmup_steps": 5}, "has 5 `warmup_steps`.*fewer than its 5 steps"),
         ({"steps": 6}, "6 steps together, but --steps is 5"),
     ],

@@ -335,15 +335,6 @@ def test_init_from_takes_weights_and_tokenizer_only(
     assert Checkpoints(runner.Path(config.output) / "checkpoints").steps() == []
 
 
-def test_init_from_refuses_a_preset_of_another_class(config, finished):
-    config = dataclasses.replace(
-        config, model="MaskedLM", init_from=str(finished.directory / "preset")
-    )
-    with pytest.raises(ValueError, match="a preset of Electra, not of MaskedLM"):
-        pretrain(config)
-    assert not os.path.exists(config.output)
-
-
 # === Other settings ===
 
 

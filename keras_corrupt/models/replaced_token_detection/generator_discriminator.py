@@ -170,6 +170,9 @@ class GeneratorDiscriminator(TwoNetworks):
                 f"(AUC {metrics['rtd_auc']:.2f}, recall {metrics['rtd_recall']:.2f}). "
                 "Try a lower --learning_rate, a longer warm-up, or more steps."
             )
+
+    def generator_warnings(self, metrics, unigram):
+        yield from super().generator_warnings(metrics, unigram)
         if metrics["sampled_accuracy"] > 0.8:
             yield (
                 "the generator restores most tokens, so that few are replaced "

@@ -45,6 +45,13 @@ class TwoNetworks(Pretrainer):
     def encoder(self):
         return self.discriminator.encoder
 
+    def warnings(self, metrics, unigram):
+        yield from self.generator_warnings(metrics, unigram)
+
+    def generator_warnings(self, metrics, unigram):
+        """Yields what of `warnings` is about the generator: too good, or too bad."""
+        yield from ()
+
     def get_config(self):
         return {
             **super().get_config(),
@@ -176,9 +183,9 @@ class MaskedLMGenerator(TwoNetworks):
     def baselines(self, metrics, unigram):
         return {**super().baselines(metrics, unigram), **masked_lm.baselines(unigram)}
 
-    def warnings(self, metrics, unigram):
+    def generator_warnings(self, metrics, unigram):
         yield from masked_lm.warnings(metrics, unigram)
-        yield from super().warnings(metrics, unigram)
+        yield from super().generator_warnings(metrics, unigram)
 
     def get_config(self):
         return {

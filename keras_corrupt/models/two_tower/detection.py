@@ -113,9 +113,9 @@ class TwoTowerDetection(GeneratorDiscriminator):
             **super().baselines(metrics, unigram),
         }
 
-    def warnings(self, metrics, unigram):
+    def generator_warnings(self, metrics, unigram):
         yield from two_tower.warnings(metrics, unigram)
-        yield from super().warnings(metrics, unigram)
+        yield from super().generator_warnings(metrics, unigram)
 
     def get_config(self):
         return {**super().get_config(), "generator": self.generator.architecture}

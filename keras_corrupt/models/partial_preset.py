@@ -1,0 +1,93 @@
+"""A model from a preset that does not have all of it.
+
+Published discriminators come without their generator, and an encoder that one system
+pretrained can start another. What is not there is new.
+"""
+
+from keras_corrupt.models import longer_sequences, preset_directory
+from keras_corrupt.models.named_variables import named_weights
+from keras_corrupt.models.overrides import merge, with_global_policy
+from keras_corrupt.models.pretrainer import Pretrainer
+from keras_corrupt.models.trained_presets import directory_of
+
+
+def described(directory, cls):
+    """Reads what a preset says of itself.
+
+    Args:
+        directory: The preset.
+        cls: The class of the model that is to start from it.
+
+    Returns:
+        The preset's own class, the arguments of its main encoder, and its tokenizer or
+        `None`.
+
+    Raises:
+        ValueError: It is no preset of a pretraining model.
+    """
+    found = cls
+    if preset_directory.recovered(directory).is_dir():
+        found = preset_directory.find_model_class(directory, Pretrainer)
+    config, tokenizer = preset_directory.read(directory, found)
+    return found, config[next(iter(found.network_arguments))], tokenizer
+
+
+def check(preset, cls, size):
+    """Checks that a model can start from a preset, before long work is done.
+
+    Args:
+        preset: See `load`.
+        cls: See `load`.
+        size: See `load`.
+
+    Returns:
+        The preset's own class.
+
+    Raises:
+        ValueError: It is no preset, has no encoder, or `size` is none.
+    """
+    found, _, _ = described(directory_of(preset), cls)
+    if found is cls:
+        return found
+    if size not in cls.presets:
+        raise ValueError(
+            f"--init_from {preset} has an encoder of {found.__name__}. Say with "
+            f"--preset what else {cls.__name__} has, one of {', '.join(cls.presets)}; "
+            f"got {size}."
+        )
+    smallest = "tiny" if "tiny" in found.presets else next(iter(found.presets))
+    _ = found.from_preset(smallest, name="trial").encoder  # raises where there is none
+    return found
+
+
+def load(preset, cls, size, **overrides):
+    """Makes a model with all that a preset has for it.
+
+    Of a preset of the same class each network is taken that is there, and the sizes of
+    those that are not. Of another class's the encoder is taken, and all else is that of
+    a named architecture, new.
+
+    Args:
+        preset: A directory, or the name of a trained preset.
+        cls: The `Pretrainer` class.
+        size: A key of its `presets`.
+        overrides: See `Pretrainer.from_preset`.
+
+    Raises:
+        ValueError: It is no preset, has no encoder, or does not fit.
+    """
+    directory = directory_of(preset)
+    found = check(preset, cls, size)
+    config, tokenizer = preset_directory.read(directory, found)
+    config = with_global_policy(config)
+    if found is cls:
+        config = merge(config, overrides)
+        return longer_sequences.load(directory, cls, config, tokenizer, partial=True)
+    start = preset_directory.load(directory, found, config, tokenizer, partial=True)
+    main = next(iter(cls.network_arguments))
+    encoder = merge({main: start.encoder.architecture}, overrides)
+    model = cls.from_preset(size, tokenizer=tokenizer, **encoder)
+    weights = named_weights(start.encoder)
+    for name, variable in named_weights(model.encoder).items():
+        variable.assign(weights[name])
+    return model

@@ -1,0 +1,231 @@
+"""What a run starts from: its examples, those that are mixed in, and its model."""
+
+import hashlib
+import os
+from pathlib import Path
+from typing import NamedTuple
+
+from keras_corrupt import tokenizers
+from keras_corrupt.data import (
+    DatasetError,
+    DatasetInfo,
+    load_dataset_info,
+    open_corpus,
+    prepare_dataset,
+)
+from keras_corrupt.data.info import INFO_FILE
+from keras_corrupt.models import partial_preset
+from keras_corrupt.models.overrides import merge
+from keras_corrupt.models.preset_directory import has_network
+from keras_corrupt.models.trained_presets import directory_of
+from keras_corrupt.models.vocabulary_growth import grown
+from keras_corrupt.tokenizers.growth import extends
+
+
+class Examples(NamedTuple):
+    """The examples of a run.
+
+    Attributes:
+        info: Those of the corpus.
+        mixed: Those that are mixed in: a list of `Mixed`.
+    """
+
+    info: DatasetInfo
+    mixed: list
+
+    @property
+    def fingerprints(self):
+        """What a continued run must agree with: what it is -> fingerprint."""
+        return {
+            "vocabulary": self.info.tokenizer_fingerprint,
+            "text": self.info.fingerprint,
+            **{f"text of --mix {m.name}": m.info.fingerprint for m in self.mixed},
+        }
+
+    @property
+    def fingerprint(self):
+        """SHA-256 over all examples."""
+        if not self.mixed:
+            return self.info.fingerprint
+        return hashlib.sha256(
+            "\n".join(self.fingerprints.values()).encode()
+        ).hexdigest()
+
+
+class Mixed(NamedTuple):
+    """A corpus that is mixed in: its name, its examples, their fraction of all."""
+
+    name: str
+    info: DatasetInfo
+    fraction: float
+
+
+def prepare(config, output):
+    """Checks `--init_from`; finds or makes the examples: returns `Examples`."""
+    check_mix(config)
+    cls = config.model_class
+    tokenizer, kind, vocabulary = None, config.tokenizer, config.vocabulary
+    flags = {
+        "lowercase": config.lowercase,
+        "strip_accents": config.strip_accents,
+        "language_neutral": config.language_neutral,
+    }
+    if config.init_from:
+        directory = directory_of(config.init_from)
+        _, encoder, tokenizer = partial_preset.described(directory, cls)
+        if tokenizer is not None:
+            kind, flags = tokenizer.kind, tokenizer.flags
+            vocabulary = Path(directory) / "tokenizer.json"
+        elif config.grow_vocabulary:
+            raise ValueError(
+                f"--init_from {config.init_from} has no tokenizer, so no vocabulary "
+                "can grow. Leave out --grow_vocabulary."
+            )
+        main = next(iter(cls.network_arguments))
+        positions = {**encoder, **config.objective.get(main, {})}["max_length"]
+        if config.sequence_length > positions:
+            raise ValueError(
+                f"--sequence_length {config.sequence_length} is longer than the "
+                f"{positions} positions of --init_from {config.init_from}. Shorten it, "
+                f"or set --{main}.max_length: new positions start as copies."
+            )
+    if config.data:
+        info = load_dataset_info(config.data)
+    else:
+        info = prepare_corpus(
+            config,
+            config.corpus,
+            output / "data",
+            vocabulary=vocabulary,
+            tokenizer=kind,
+            vocabulary_size=config.vocabulary_size,
+            grow_vocabulary=config.grow_vocabulary,
+            **flags,
+        )
+    saved = tokenizers.load(info.directory)
+    if tokenizer is not None and not extends(saved, tokenizer):
+        raise ValueError(
+            f"--data {config.data} was made with another vocabulary than --init_from "
+            f"{config.init_from}. Prepare it anew with {vocabulary}."
+        )
+    return Examples(info, prepare_mix(config, output, info, saved))
+
+
+def check_mix(config):
+    """Checks, before the corpus is prepared, that what `--mix` names is there.
+
+    Raises:
+        CorpusError: A corpus is not.
+        ValueError: Several processes would have to prepare it.
+    """
+    for name, _ in config.mix:
+        if is_prepared(name):
+            continue
+        open_corpus(name, config.on_bad_bytes, config.documents)
+        if config.coordinator:
+            raise ValueError(
+                f"--mix {name}: several processes need examples that each can read. "
+                "Make them once with python -m keras_corrupt.data prepare."
+            )
+
+
+def check_start(config, model):
+    """Checks `--init_from`, and that a generator which it lacks is trained first.
+
+    Args:
+        config: A `PretrainConfig`.
+        model: A model of its class.
+
+    Raises:
+        ValueError: A model cannot start from it, or a new generator would be used
+            untrained.
+    """
+    if not config.init_from:
+        return
+    directory, cls = directory_of(config.init_from), type(model)
+    found = partial_preset.check(config.init_from, cls, config.preset)
+    lacks = found is not cls or not has_network(directory, "generator")
+    if lacks and "generator" in model.networks and config.generator_steps is None:
+        raise ValueError(
+            f"--init_from {config.init_from} has no generator for {cls.__name__}. Say "
+            "with --generator_steps how many of the first updates train a new one "
+            "alone, of the size --preset; 0 for none."
+        )
+
+
+def prepare_mix(config, output, info, tokenizer):
+    """Finds or makes the examples of `--mix`, with the corpus's own vocabulary.
+
+    Args:
+        config: A `PretrainConfig`.
+        output: The run's directory, a `Path`.
+        info: The `DatasetInfo` of the corpus.
+        tokenizer: Its tokenizer.
+
+    Returns:
+        A list of `Mixed`.
+
+    Raises:
+        DatasetError: Examples that were made before have another vocabulary.
+    """
+    found = []
+    for number, (name, fraction) in enumerate(config.mix, 1):
+        if is_prepared(name):
+            other = load_dataset_info(name)
+            if other.tokenizer_fingerprint != info.tokenizer_fingerprint:
+                raise DatasetError(
+                    f"--mix {name}: its examples were made with another vocabulary "
+                    f"than those of the corpus. Give its text, or prepare it with "
+                    f"{info.directory / 'tokenizer.json'}."
+                )
+        else:
+            other = prepare_corpus(
+                config,
+                name,
+                output / f"mix_{number}",
+                vocabulary=info.directory / "tokenizer.json",
+                tokenizer=tokenizer.kind,
+                **tokenizer.flags,
+            )
+        found.append(Mixed(name, other, fraction))
+    return found
+
+
+def is_prepared(name):
+    """Whether a name is that of a directory of examples, made before."""
+    return (Path(name) / INFO_FILE).exists()
+
+
+def prepare_corpus(config, corpus, directory, **vocabulary):
+    """Makes examples as a run wants them: see `prepare_dataset`."""
+    return prepare_dataset(
+        corpus,
+        directory,
+        documents=config.documents,
+        max_length=config.sequence_length,
+        validation_fraction=config.validation_fraction,
+        seed=config.seed,
+        workers=config.workers or os.cpu_count(),
+        on_bad_bytes=config.on_bad_bytes,
+        **vocabulary,
+    )
+
+
+def build(config, info):
+    """Returns the model for the examples that a `DatasetInfo` describes."""
+    cls = config.model_class
+    saved = tokenizers.load(info.directory)
+    options = {"seed": config.seed, "dtype": config.dtype, **config.objective}
+    if config.init_from:
+        model = partial_preset.load(config.init_from, cls, config.preset, **options)
+        if model.tokenizer is None:
+            model.tokenizer = saved
+        elif model.tokenizer.fingerprint != saved.fingerprint:
+            model = grown(model, saved)
+    else:
+        main = next(iter(cls.network_arguments))
+        size = {main: {"vocabulary_size": saved.vocabulary_size}}
+        options = merge(options, size)
+        model = cls.from_preset(config.preset, tokenizer=saved, **options)
+    model.use_unigrams(info.unigrams())
+    return model

@@ -1,0 +1,177 @@
+"""`--init_from` a preset that has not all of the model."""
+
+import dataclasses
+import shutil
+
+import numpy as np
+import pytest
+
+from keras_corrupt.models import Electra, MaskedLM, Teams, TwoTower, load_preset
+from keras_corrupt.models.baselines import Unigram
+from keras_corrupt.models.named_variables import named_weights
+from keras_corrupt.training import pretrain
+from tests.training.conftest import ENCODER
+
+pytestmark = pytest.mark.usefixtures("presets")
+
+
+@pytest.fixture
+def discriminator(finished, tmp_path):
+    """A preset without its generator, as discriminators are published."""
+    preset = tmp_path / "discriminator"
+    shutil.copytree(finished.directory / "preset", preset)
+    shutil.rmtree(preset / "generator")
+    return preset
+
+
+def arrays_of(network):
+    return {name: np.array(v) for name, v in named_weights(network).items()}
+
+
+def assert_same(one, other):
+    assert one.keys() == other.keys()
+    for name, array in one.items():
+        np.testing.assert_array_equal(array, other[name], err_msg=name)
+
+
+def test_a_new_generator_is_trained_first(
+    config, finished, discriminator, monkeypatch, capsys
+):
+    states, fit = [], Electra.fit
+
+    def spied(self, *args, **kwargs):
+        states.append((arrays_of(self.generator), arrays_of(self.discriminator)))
+        result = fit(self, *args, **kwargs)
+        states.append((arrays_of(self.generator), arrays_of(self.discriminator)))
+        return result
+
+    monkeypatch.setattr(Electra, "fit", spied)
+    # At a rate of nothing the generator stays what it is: bad.
+    config = dataclasses.replace(
+        config, init_from=str(discriminator), generator_steps=3, learning_rate=1e-9
+    )
+    pretrain(config)
+    assert "(loss" in capsys.readouterr().err.split("no better than")[0]
+
+    config = dataclasses.replace(
+        config, learning_rate=1e-2, output=config.output + "_2"
+    )
+    states.clear()
+    model = pretrain(config)
+    given = arrays_of(finished.model.discriminator)
+    assert model.generator.encoder.hidden_size == 8
+    before, after, begun, ended = states[0], states[1], states[-2], states[-1]
+    assert_same(before[1], given)
+    assert_same(after[1], given)  # with the embeddings that both have
+    assert_same(begun[1], given)
+    shared = {"encoder/embeddings/token/embeddings"}
+    own = finished.model.generator
+    for name, array in before[0].items():
+        if name in shared:
+            np.testing.assert_array_equal(array, arrays_of(own)[name])
+            np.testing.assert_array_equal(after[0][name], array)
+    kernels = [n for n in before[0] if n.endswith("kernel")]
+    for name in kernels:
+        assert not np.array_equal(before[0][name], arrays_of(own)[name])
+        assert not np.array_equal(before[0][name], after[0][name])
+    # Then both learn, and both are saved.
+    for name in (n for n in given if n.endswith("kernel")):
+        assert not np.array_equal(ended[1][name], given[name])
+    saved = load_preset(config.output + "/preset")
+    assert_same(arrays_of(saved.generator), arrays_of(model.generator))
+
+
+@pytest.mark.tensorflow_only
+def test_what_is_not_there_is_asked_about(config, discriminator, tmp_path):
+    config = dataclasses.replace(config, init_from=str(discriminator))
+    with pytest.raises(ValueError, match="has no generator for Electra.*--generator_s"):
+        pretrain(config)
+    wrong = dataclasses.replace(config, generator_steps=6)
+    with pytest.raises(ValueError, match="6 must be fewer than --steps 6"):
+        pretrain(wrong)
+    wrong = dataclasses.replace(config, generator_steps=2, model="MaskedLM")
+    with pytest.raises(ValueError, match="names generator.*MaskedLM has masked_lm"):
+        pretrain(wrong)
+    # Damage is no absence.
+    (discriminator / "discriminator" / "model.safetensors").unlink()
+    with pytest.raises(ValueError, match="larger than the weights that are saved"):
+        pretrain(dataclasses.replace(config, generator_steps=0))
+    assert not (tmp_path / "run").exists()
+
+
+class Started(Exception):
+    """Training would begin."""
+
+
+def started(config, monkeypatch):
+    found = []
+
+    def fit(self, *args, **kwargs):
+        found.append(self)
+        raise Started
+
+    with monkeypatch.context() as patch:
+        patch.setattr(config.model_class, "fit", fit)
+        with pytest.raises(Started):
+            pretrain(config)
+    return found[0]
+
+
+@pytest.mark.parametrize("source, target", [("Electra", "MaskedLM"), (0, "Electra")])
+def test_another_systems_encoder(
+    config, finished, tmp_path, monkeypatch, source, target
+):
+    preset = finished.directory / "preset"
+    if not source:
+        preset = tmp_path / "preset"
+        tokenizer = finished.model.tokenizer
+        MaskedLM(ENCODER, tokenizer=tokenizer).save_to_preset(preset)
+    config = dataclasses.replace(
+        config,
+        model=target,
+        init_from=str(preset),
+        generator_steps=None if source else 0,
+    )
+    model = started(config, monkeypatch)
+    assert type(model).__name__ == target
+    assert_same(arrays_of(model.encoder), arrays_of(load_preset(preset).encoder))
+    assert model.tokenizer.fingerprint == finished.model.tokenizer.fingerprint
+    assert model.mask_rate == 0.2  # the run's option
+
+
+@pytest.mark.tensorflow_only
+def test_a_system_without_an_encoder_cannot_start_another(
+    config, finished, tmp_path, monkeypatch
+):
+    model = TwoTower(ENCODER, tokenizer=finished.model.tokenizer)
+    model.save_to_preset(tmp_path / "towers")
+    config = dataclasses.replace(
+        config, model="MaskedLM", init_from=str(tmp_path / "towers")
+    )
+    with pytest.raises(ValueError, match="TwoTower has two towers.*no `encoder`"):
+        pretrain(config)
+    config = dataclasses.replace(
+        config, init_from=str(finished.directory / "preset"), preset="huge"
+    )
+    with pytest.raises(ValueError, match="an encoder of Electra.*one of tiny, .*huge"):
+        pretrain(config)
+    assert not (tmp_path / "run").exists()
+
+
+@pytest.mark.tensorflow_only
+def test_warns_of_a_generator_too_good_or_too_bad(sizes):
+    discriminator = sizes["discriminator"]
+    rest = {k: sizes[k] for k in ("mask_id", "unmaskable_ids")}
+    metrics = {"mlm_loss": 3.0, "sampled_accuracy": 0.3, "replaced_fraction": 0.1}
+    metrics |= {"rtd_auc": 0.5, "rtd_recall": 0.0}
+    for model in (Electra(**sizes), Teams(discriminator, generator_layers=1, **rest)):
+
+        def warned(model=model, **changes):
+            found = model.generator_warnings(metrics | changes, Unigram(5.0, 0.05))
+            return [text.split("(")[0] for text in found]
+
+        assert warned() == []  # of the discriminator nothing is said yet
+        assert "restores most tokens" in warned(sampled_accuracy=0.9)[0]
+        assert warned(mlm_loss=5.5) == ["the masked language model "]
+        everything = model.warnings(metrics | {"mlm_loss": 5.5}, Unigram(5.0, 0.05))
+        assert len([*everything]) == 2
