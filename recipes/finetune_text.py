@@ -13,8 +13,8 @@ Files are TSV, CSV or JSONL, also `.gz`. Columns go by name, or by number from 0
 the file has no header. Rows that cannot be used are counted and named.
 
 The third command trains by prompts, for presets of MaskedLM or CocoLM and few examples.
-The last one is a task of Gururangan et al. (2020), in the files that they released, with
-their settings; Zheng et al. (2020, table 1) take the same four.
+The last one is a task of Gururangan et al. (2020), in the files that they released,
+with their settings; Zheng et al. (2020, table 1) take the same four.
 """
 
 import dataclasses
