@@ -257,3 +257,10 @@ class PretrainConfig:
     def defaults(cls):
         """Returns the values of fields that a run did not have when it was begun."""
         return cls(model="", preset="", output="").as_dict()
+
+    @classmethod
+    def completed(cls, settings):
+        """Returns settings of a run, with the fields that it did not have."""
+        phase = json.loads(json.dumps(dataclasses.asdict(Phase("", 0))))
+        phases = [phase | given for given in settings.get("phases", ())]
+        return cls.defaults() | settings | {"phases": phases}

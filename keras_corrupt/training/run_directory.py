@@ -17,7 +17,7 @@ BEGINNINGS = {RUN_FILE, "run.tmp"}
 
 
 @contextlib.contextmanager
-def run_directory(output, settings, defaults=None, uncompared=()):
+def run_directory(output, settings, completed=dict, uncompared=()):
     """Makes `output` this run's directory, or checks that it is already.
 
     No other run can have it meanwhile. If what is done within fails before it wrote
@@ -26,7 +26,8 @@ def run_directory(output, settings, defaults=None, uncompared=()):
     Args:
         output: A `Path`.
         settings: What a continued run must agree with, as JSON holds it.
-        defaults: Values of settings that runs begun earlier did not have.
+        completed: Function that adds what runs begun earlier did not have to their
+            settings.
         uncompared: Names of settings that something else decides.
 
     Raises:
@@ -48,7 +49,7 @@ def run_directory(output, settings, defaults=None, uncompared=()):
         was = settings_in(output)
         if was is not None:
             same = dict.fromkeys(("examples", *uncompared))
-            was = {**(defaults or {}), **was, **same}
+            was = completed(was) | same
             longer = was.get("steps") != settings.get("steps")
             remedy = of_more_steps(output) if longer else ""
             check_same_run(output, was, settings | same, remedy)

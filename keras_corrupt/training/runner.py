@@ -80,7 +80,7 @@ def pretrain(config):
                 run_directory(
                     output,
                     settings,
-                    PretrainConfig.defaults(),
+                    PretrainConfig.completed,
                     uncompared=DECIDED if config.data else (),
                 )
             ),
