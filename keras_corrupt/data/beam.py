@@ -28,8 +28,8 @@ from keras_corrupt.data.chunks import (
 )
 from keras_corrupt.data.corpus import DOCUMENTS, Source
 from keras_corrupt.data.info import DatasetInfo, Shard, load_dataset_info
-from keras_corrupt.data.plan import (
-    Plan,
+from keras_corrupt.data.plan import Plan
+from keras_corrupt.data.prepared_directory import (
     ShardWriter,
     find_prepared,
     finish_directory,

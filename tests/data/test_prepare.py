@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from keras_corrupt.data import plan, prepare
+from keras_corrupt.data import prepare, prepared_directory
 from keras_corrupt.data.chunks import read_chunks
 from keras_corrupt.data.corpus import CorpusError, open_corpus
 from keras_corrupt.data.info import DatasetError, load_dataset_info
@@ -219,7 +219,7 @@ def test_full_disk(fails, corpus, tmp_path, monkeypatch):
     def write(self, record):
         raise OSError(errno.ENOSPC, "No space left on device")
 
-    monkeypatch.setattr(plan.ShardWriter, "write", write)
+    monkeypatch.setattr(prepared_directory.ShardWriter, "write", write)
     fails(tmp_path / "examples", corpus, "disk is full.*Free space")
     assert list(tmp_path.iterdir()) == []
 
@@ -228,8 +228,8 @@ def test_a_killed_run_leaves_no_data_set(corpus, settings, tmp_path):
     output = tmp_path / "examples"
     partial = tmp_path / ".examples.partial"
     script = (
-        "import time; from keras_corrupt.data import plan, prepare\n"
-        "plan.ShardWriter.write = lambda *_: time.sleep(60)\n"
+        "import time; from keras_corrupt.data import prepare, prepared_directory\n"
+        "prepared_directory.ShardWriter.write = lambda *_: time.sleep(60)\n"
         f"prepare.prepare_dataset({corpus!r}, {str(output)!r}, **{settings!r})"
     )
     process = subprocess.Popen([sys.executable, "-c", script])
@@ -330,8 +330,8 @@ def test_sizes_that_no_vocabulary_has(size, kind, fails, corpus, tmp_path):
 
 
 def test_where_there_are_no_locks_it_prepares_as_well(tmp_path, monkeypatch):
-    monkeypatch.setattr(plan, "fcntl", None)
-    with plan.new_directory(tmp_path / "examples") as partial:
+    monkeypatch.setattr(prepared_directory, "fcntl", None)
+    with prepared_directory.new_directory(tmp_path / "examples") as partial:
         (partial / "info.json").write_text("{}")
     assert os.listdir(tmp_path / "examples") == ["info.json"]
     assert os.listdir(tmp_path) == ["examples"]

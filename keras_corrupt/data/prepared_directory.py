@@ -1,0 +1,267 @@
+"""The directory that a data set becomes: whole, or not at all.
+
+Shared by `prepare_dataset` (one machine) and the Beam pipeline (many).
+"""
+
+import contextlib
+import errno
+import hashlib
+import os
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+
+from keras_corrupt.data.chunks import Totals
+from keras_corrupt.data.info import (
+    INFO_FILE,
+    UNIGRAMS_FILE,
+    DatasetError,
+    DatasetInfo,
+    Shard,
+    Split,
+    load_dataset_info,
+    save_dataset_info,
+)
+from keras_corrupt.tokenizers import Tokenizer
+
+try:
+    import fcntl
+except ImportError:  # Windows
+    fcntl = None
+
+_DISK_FULL = (errno.ENOSPC, errno.EDQUOT)
+# What was always so for directories that do not record it.
+_FORMER_SETTINGS = {
+    "tokenizer": "wordpiece",
+    "documents": "blank_lines",
+    "grow_vocabulary": 0,
+}
+
+
+def find_prepared(
+    output: Path, settings: dict, corpus: list[dict]
+) -> DatasetInfo | None:
+    """Looks whether a directory already is the data set that is asked for.
+
+    Args:
+        output: The directory.
+        settings: Asked settings.
+        corpus: Asked sources, by `Source.identity`.
+
+    Returns:
+        Its description, or None if the directory is missing or empty.
+
+    Raises:
+        DatasetError: If it holds something else.
+    """
+    try:
+        if not output.exists() or (output.is_dir() and not any(output.iterdir())):
+            return None
+    except OSError as error:
+        raise _no_output(output, error) from error
+    if not (output / INFO_FILE).exists():
+        raise DatasetError(
+            f"output={str(output)!r} exists and is no prepared data set. Choose "
+            "another directory; this one is left alone."
+        )
+    info = load_dataset_info(output)
+    had = {**_FORMER_SETTINGS, **info.settings}
+    differences = [
+        f"{name}: was {had.get(name)!r}, asked {settings.get(name)!r}"
+        for name in sorted({*had, *settings})
+        if had.get(name) != settings.get(name)
+    ]
+    was = {source["name"]: source for source in info.corpus}
+    asked = {source["name"]: source for source in corpus}
+    for name in [*was, *(name for name in asked if name not in was)]:
+        if was.get(name) != asked.get(name):
+            kind = "changed" if name in was and name in asked else None
+            kind = kind or ("no longer asked" if name in was else "was not there")
+            differences.append(f"corpus: {name}: {kind}")
+    if not differences and list(was) != list(asked):
+        differences.append("corpus: another order")
+    if differences:
+        raise DatasetError(
+            f"output={str(output)!r} was prepared otherwise:\n  "
+            + "\n  ".join(differences)
+            + "\nChoose another output directory, or delete this one to prepare it "
+            "again."
+        )
+    info.check_files()
+    return info
+
+
+@contextlib.contextmanager
+def new_directory(output: Path) -> Iterator[Path]:
+    """Makes a directory that appears complete or not at all.
+
+    Its content is written to a hidden sibling, renamed at the end and removed on error.
+    What a killed run left there is removed by the next.
+
+    Args:
+        output: The directory; missing or empty.
+
+    Yields:
+        The sibling to write to.
+
+    Raises:
+        DatasetError: If another process is writing the same directory, or it cannot be
+            written.
+    """
+    path = Path(os.path.abspath(output))
+    if path == Path.cwd():
+        raise DatasetError(
+            f"output={str(output)!r} is the current directory, which cannot be "
+            "replaced. Name a new one in it."
+        )
+    partial = path.with_name(f".{path.name}.partial")
+    try:
+        partial.mkdir(parents=True, exist_ok=True)
+        lock = os.open(partial, os.O_RDONLY) if fcntl else None
+    except OSError as error:
+        raise _no_output(output, error) from error
+    try:
+        # The lock ends with the process, even a killed one.
+        try:
+            if fcntl:
+                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError as error:
+            raise DatasetError(
+                f"output={str(output)!r} is being prepared by another process. Wait "
+                "for it, or choose another output."
+            ) from error
+        try:
+            for leftover in partial.iterdir():
+                leftover.unlink()
+            yield partial
+            os.replace(partial, output)
+        except OSError as error:
+            shutil.rmtree(partial, ignore_errors=True)
+            if error.errno not in _DISK_FULL:
+                raise
+            raise _no_output(output, error) from error
+        except BaseException:
+            shutil.rmtree(partial, ignore_errors=True)
+            raise
+    finally:
+        if fcntl:
+            os.close(lock)
+
+
+def _no_output(output: Path, error: OSError) -> DatasetError:
+    if error.errno in _DISK_FULL:
+        problem = "the disk is full. Free space or choose another; nothing was left"
+    else:
+        problem = f"cannot be written: {error.strerror}. Choose another directory"
+    return DatasetError(f"output={str(output)!r}: {problem}.")
+
+
+class ShardWriter:
+    """Writes one TFRecord file.
+
+    Args:
+        path: The file.
+    """
+
+    def __init__(self, path: Path):
+        import tensorflow as tf
+
+        self.path = path
+        self._digest = hashlib.sha256()
+        self.bytes = self.examples = 0
+        self._tf_error = tf.errors.OpError
+        self._writer = tf.io.TFRecordWriter(str(path))
+
+    def write(self, record: bytes) -> None:
+        """Appends a record.
+
+        Args:
+            record: A serialised example.
+
+        Raises:
+            OSError: If the disk is full.
+        """
+        with self._os_errors():
+            self._writer.write(record)
+        self._digest.update(len(record).to_bytes(8, "little") + record)
+        self.examples += 1
+        # A record's frame: length and two checksums.
+        self.bytes += len(record) + 16
+
+    def close(self) -> Shard:
+        """Completes the file.
+
+        Returns:
+            Its description.
+
+        Raises:
+            OSError: If the disk is full.
+        """
+        with self._os_errors():
+            self._writer.close()
+        if self.path.stat().st_size != self.bytes:
+            raise OSError(errno.ENOSPC, f"{self.path} was not written whole")
+        digest = self._digest.hexdigest()
+        return Shard(self.path.name, self.examples, self.bytes, digest)
+
+    @contextlib.contextmanager
+    def _os_errors(self):
+        # TensorFlow reports a full disk as an error class of its own.
+        try:
+            yield
+        except self._tf_error as error:
+            raise OSError(errno.ENOSPC, error.message) from error
+
+
+def finish_directory(
+    directory: Path,
+    *,
+    settings: dict,
+    corpus: list[dict],
+    tokenizer: Tokenizer,
+    totals: Totals,
+    shards: dict[str, list[Shard]],
+    skipped_lines: int,
+    segmentation: dict,
+) -> None:
+    """Writes the token counts and, last, `dataset.json`.
+
+    Args:
+        directory: Holds the shards and the tokenizer.
+        settings: By `Plan.settings`.
+        corpus: The sources, by `Source.identity`.
+        tokenizer: The tokenizer used.
+        totals: Counts over all chunks.
+        shards: Files of each split.
+        skipped_lines: Lines that were left out.
+        segmentation: By `describe_segmentation`.
+
+    Raises:
+        DatasetError: If a split has no example.
+    """
+    for name, written in shards.items():
+        if not written:
+            raise DatasetError(
+                f"no document of the {name} split has a token. Clean the corpus, or "
+                "pass another --validation_fraction or --seed."
+            )
+    np.save(directory / UNIGRAMS_FILE, totals.unigrams, allow_pickle=False)
+    splits = {
+        name: Split(**counts, shards=tuple(shards[name]))
+        for name, counts in totals.counts.items()
+    }
+    save_dataset_info(
+        DatasetInfo(
+            directory=directory,
+            settings=settings,
+            corpus=corpus,
+            max_length=settings["max_length"],
+            vocabulary_size=tokenizer.vocabulary_size,
+            tokenizer_fingerprint=tokenizer.fingerprint,
+            skipped_lines=skipped_lines,
+            segmentation=segmentation,
+            **splits,
+        )
+    )
