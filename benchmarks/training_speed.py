@@ -1,12 +1,14 @@
-"""A pretraining step of each library, on this machine, in turn.
+"""A pretraining step of each library, on this machine, in turn; or its scoring.
 
     pip install -e '.[benchmark]' && pip install torch
     python -m benchmarks.training_speed --output RESULTS
 
-Each library runs in a process of its own and waits while another one has its turn. A
-step counts if the rest of the machine took no more than a tenth of one core meanwhile.
-Prints and writes the medians, their ratio to the fastest peer's, GFLOP/s, the fraction
-of what matrix products alone reach here, the peak memory and the first step's time.
+With `--system scoring` a step is a discriminator's forward pass over four batches of
+texts of mixed lengths. Each library runs in a process of its own and waits while
+another one has its turn. A step counts if the rest of the machine took no more than a
+tenth of one core meanwhile. Prints and writes the medians, their ratio to the fastest
+peer's, GFLOP/s, the fraction of what matrix products alone reach here, the peak memory
+and the first step's time.
 """
 
 import dataclasses
@@ -29,6 +31,7 @@ from benchmarks.machine import description, matmul_gflops
 ROOT = Path(__file__).parents[1]
 # glibc then keeps what is freed, which PyTorch leaves to it.
 KEPT = {"MALLOC_MMAP_MAX_": "0", "MALLOC_TRIM_THRESHOLD_": str(2**34)}
+PLAIN = {"KERAS_CORRUPT_KERNELS": "plain"}
 # Module, precision and, where it is measured so, environment.
 CONTESTANTS = {
     "electra": {
@@ -40,6 +43,16 @@ CONTESTANTS = {
         "Hugging Face, float32": ("huggingface", "float32"),
         "KerasHub, bfloat16": ("keras_hub", "bfloat16"),
         "Model Garden, float32": ("model_garden", "float32"),
+    },
+    "scoring": {
+        "ours, bfloat16": ("ours", "bfloat16"),
+        "ours, float32": ("ours", "float32"),
+        "ours without fused kernels, bfloat16": ("ours", "bfloat16", PLAIN),
+        "ours without fused kernels, float32": ("ours", "float32", PLAIN),
+        "Hugging Face, bfloat16": ("huggingface", "bfloat16"),
+        "Hugging Face, float32": ("huggingface", "float32"),
+        "Hugging Face, compiled, bfloat16": ("huggingface_compiled", "bfloat16"),
+        "Hugging Face, compiled, float32": ("huggingface_compiled", "float32"),
     },
     "teams": {
         "ours, bfloat16": ("ours", "bfloat16"),
@@ -56,7 +69,7 @@ class Settings:
     output: str
     """Directory for the table."""
     system: str = "electra"
-    """`electra` or `teams`."""
+    """`electra`, `teams` or `scoring`."""
     batch_size: int = 32
     """Sequences in a step."""
     length: int = 128
@@ -67,6 +80,10 @@ class Settings:
     """Contestants whose names begin so; all if not given."""
     python: dict[str, str] = dataclasses.field(default_factory=dict)
     """Interpreters of peers: `--python huggingface venv/bin/python`."""
+
+    @property
+    def size(self):
+        return self.batch_size, self.length
 
 
 # === In each contestant's process ===
@@ -110,7 +127,7 @@ class Contestant:
 
     def __init__(self, name, settings):
         peer, dtype, *environment = CONTESTANTS[settings.system][name]
-        size = str(settings.batch_size), str(settings.length)
+        size = map(str, settings.size)
         # A file, since a full pipe would stop the process.
         self.messages = tempfile.TemporaryFile("w+")
         self.process = subprocess.Popen(
@@ -156,10 +173,17 @@ class Contestant:
 
 def step_gflop(settings):
     import keras_corrupt
+    from benchmarks.peers import random_texts
     from benchmarks.peers.ours import SYSTEMS
+    from keras_corrupt.encoders.cost import encoder_flops
     from keras_corrupt.models.cost import training_flops
 
     model = getattr(keras_corrupt.models, SYSTEMS[settings.system]).from_preset("small")
+    if settings.system == "scoring":
+        sizes = model.encoder.architecture
+        texts = [mask.shape for _, mask in random_texts(*settings.size)]
+        flops = sum(n * encoder_flops(sizes, length) for n, length in texts)
+        return flops / 1e9
     forward = model.forward_flops(settings.length)
     return training_flops(forward, settings.batch_size, 1) / 1e9
 

@@ -1,9 +1,10 @@
-"""One joint pretraining step, in each library.
+"""One joint pretraining step, or the scores of some texts, in each library.
 
 Each module has `make_step(system, batch_size, length, dtype)`, which returns a function
 that runs one step on a batch of random tokens. The work is ELECTRA-Small's (Clark's
 thesis, table 5.1) or TEAMS-Small's (Shen et al., 2021, table 5): dropout 0.1, AdamW,
-gradients clipped to norm 1.
+gradients clipped to norm 1. The system `scoring` is ELECTRA-Small's discriminator on
+texts of mixed lengths.
 """
 
 import threading
@@ -19,6 +20,22 @@ def random_batch(batch_size, length):
     ids = np.random.default_rng(0).integers(1000, VOCABULARY, (batch_size, length))
     ids[:, 0], ids[:, -1] = 101, 102
     return ids.astype("int32")
+
+
+def random_texts(batch_size, length):
+    """Returns the token ids and masks of four batches, of texts of like length each.
+
+    The lengths are from an eighth of `length` to `length`, the longest first; each
+    batch is padded to a multiple of 8.
+    """
+    ids = random_batch(4 * batch_size, length)
+    rng = np.random.default_rng(2)
+    lengths = np.sort(rng.integers(length // 8, length + 1, len(ids)))[::-1]
+    mask = (np.arange(length) < lengths[:, None]).astype("int32")
+    for start in range(0, len(ids), batch_size):
+        rows = slice(start, start + batch_size)
+        width = min(length, -(-lengths[start] // 8) * 8)
+        yield (ids * mask)[rows, :width], mask[rows, :width]
 
 
 def random_positions(batch_size, length):

@@ -8,11 +8,17 @@ import torch
 from torch.nn import functional
 from transformers import ElectraConfig, ElectraForMaskedLM, ElectraForPreTraining
 
-from benchmarks.peers import MASK_ID, VOCABULARY, random_batch, random_positions
+from benchmarks.peers import (
+    MASK_ID,
+    VOCABULARY,
+    random_batch,
+    random_positions,
+    random_texts,
+)
 
 
 def make_step(system, batch_size, length, dtype, compiled=False):
-    if system != "electra":
+    if system == "teams":
         raise ValueError("Hugging Face has no TEAMS.")
     torch.manual_seed(0)
     sizes = {"vocab_size": VOCABULARY, "embedding_size": 128, "num_hidden_layers": 12}
@@ -21,6 +27,8 @@ def make_step(system, batch_size, length, dtype, compiled=False):
             hidden_size=256, intermediate_size=1024, num_attention_heads=4, **sizes
         )
     )
+    if system == "scoring":
+        return scoring(discriminator, batch_size, length, dtype, compiled)
     generator = ElectraForMaskedLM(
         ElectraConfig(
             hidden_size=64, intermediate_size=256, num_attention_heads=1, **sizes
@@ -72,5 +80,25 @@ def make_step(system, batch_size, length, dtype, compiled=False):
         torch.nn.utils.clip_grad_norm_(parameters, 1.0)
         optimizer.step()
         return loss.item()
+
+    return step
+
+
+def scoring(model, batch_size, length, dtype, compiled):
+    model.eval()
+    batches = [
+        (torch.tensor(ids).long(), torch.tensor(mask).long())
+        for ids, mask in random_texts(batch_size, length)
+    ]
+    if compiled:
+        model = torch.compile(model)
+
+    @torch.inference_mode()
+    def step():
+        with torch.autocast("cpu", torch.bfloat16, enabled=dtype == "bfloat16"):
+            return [
+                model(ids, attention_mask=mask).logits.float().numpy()
+                for ids, mask in batches
+            ]
 
     return step

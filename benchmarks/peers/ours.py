@@ -1,14 +1,14 @@
-"""This project, through the public `fit`."""
+"""This project, through the public `fit` and `predict_on_batch`."""
 
 import keras
 import tensorflow as tf
 
 import keras_corrupt
-from benchmarks.peers import random_batch, steps_of_fit
+from benchmarks.peers import random_batch, random_texts, steps_of_fit
 from keras_corrupt.training import AdamW
 from keras_corrupt.training.runner import xla_pays
 
-SYSTEMS = {"electra": "Electra", "teams": "Teams"}
+SYSTEMS = {"electra": "Electra", "teams": "Teams", "scoring": "Electra"}
 DTYPES = {"bfloat16": "mixed_bfloat16", "float32": "float32"}
 
 
@@ -16,9 +16,19 @@ def make_step(system, batch_size, length, dtype):
     keras.utils.set_random_seed(0)
     cls = getattr(keras_corrupt.models, SYSTEMS[system])
     model = cls.from_preset("small", dtype=DTYPES[dtype])
+    if system == "scoring":
+        return scoring(model, batch_size, length)
     model.compile(AdamW(5e-4, global_clipnorm=1.0), jit_compile=xla_pays())
     ids = random_batch(batch_size, length)
     batch = {"token_ids": ids, "segment_ids": 0 * ids, "padding_mask": 0 * ids + 1}
     batches = tf.data.Dataset.from_tensors(batch).repeat()
 
     return steps_of_fit(model, batches)
+
+
+def scoring(model, batch_size, length):
+    batches = [
+        {"token_ids": ids, "segment_ids": 0 * ids, "padding_mask": mask}
+        for ids, mask in random_texts(batch_size, length)
+    ]
+    return lambda: [model.discriminator.predict_on_batch(batch) for batch in batches]

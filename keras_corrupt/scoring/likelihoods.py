@@ -248,7 +248,7 @@ def _logs(model, windows, mask, batch_size, progress):
     order = np.argsort(-lengths, kind="stable")  # the longest first: memory will do
     batch_size = min(batch_size, len(order))
     words = model.tokenizer.word_starts if mask == "rest_of_word" else None
-    logs, network = [None] * len(order), _TokenLogs(model)
+    logs, predict = [None] * len(order), _predictor(model)
     with tqdm(total=len(order), unit="text", disable=not progress) as bar:
         for start in range(0, len(order), batch_size):
             rows = order[start : start + batch_size]
@@ -257,10 +257,19 @@ def _logs(model, windows, mask, batch_size, progress):
             length = -(-lengths[rows[0]] // LENGTH_STEP) * LENGTH_STEP
             length = min(length, model.max_length)
             batch = pack_all(filled, length, model.padding_id, words)
-            for row, found in zip(rows, network.predict_on_batch(batch), strict=False):
+            for row, found in zip(rows, predict(batch), strict=False):
                 logs[row] = found[: lengths[row]]
             bar.update(len(rows))
     return logs
+
+
+def _predictor(model):
+    """Returns the model's `_TokenLogs.predict_on_batch`, made once: it is compiled."""
+    # Not as Keras sets attributes: it would save the network as a part of the model.
+    kept = vars(model)
+    if "_predict_token_logs" not in kept:
+        kept["_predict_token_logs"] = _TokenLogs(model).predict_on_batch
+    return kept["_predict_token_logs"]
 
 
 class _TokenLogs(FusedSteps, keras.Model):

@@ -1,5 +1,6 @@
 """Against loops over single texts, without padding, in NumPy."""
 
+import keras
 import numpy as np
 import pytest
 
@@ -215,3 +216,17 @@ def test_errors(tokenizer):
         word_scores(electric, [PAIR])
     with pytest.raises(ValueError, match="need the model's tokenizer"):
         score_sentences(Electric(**SIZES), ["a dog"])
+
+
+def test_a_model_is_compiled_once_and_scores_what_it_is_then(tokenizer, tmp_path):
+    model = make(MaskedLM, tokenizer)
+    before = score_sentences(model, ["the cat sat"])
+    predict = vars(model)["_predict_token_logs"]
+    for variable in model.trainable_variables:
+        variable.assign(variable + 0.3 * keras.random.normal(variable.shape))
+    after = score_sentences(model, ["the cat sat"])
+    assert vars(model)["_predict_token_logs"] is predict
+    assert abs(after - before).max() > 1e-3
+    model.save(tmp_path / "model.keras")  # and it is no part of the model
+    again = keras.models.load_model(tmp_path / "model.keras")
+    np.testing.assert_allclose(score_sentences(again, ["the cat sat"]), after, 1e-5)
