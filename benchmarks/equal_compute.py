@@ -1,12 +1,15 @@
-"""Trains ELECTRA and TEAMS at equal compute and draws both learning curves.
+"""Trains systems at equal compute and draws their learning curves.
 
     python -m keras_corrupt.data prepare --corpus CORPUS --output DATA --max_length 64
     python benchmarks/equal_compute.py DATA --output RESULTS
+    python benchmarks/equal_compute.py DATA --output RESULTS \\
+        --systems MaskedLM TwoTower Electric ElectraTT
 
-Both have the same discriminator, that of the preset `tiny`, the same examples,
-schedule and seed, and each as many steps as `--flops` pays for. The detectors meet
-generators of different strength, so they are also compared on the same noise:
-validation text with 15% of its tokens replaced by words drawn by their frequency.
+All have the encoder of the preset `tiny`, the same examples, schedule and seed, and
+each as many steps as `--flops` pays for. Detectors meet generators of different
+strength, so they are also compared on the same noise: validation text with 15% of its
+tokens replaced by words drawn by their frequency. A run that was stopped goes on by the
+same command.
 """
 
 import dataclasses
@@ -21,13 +24,20 @@ from keras import ops
 
 from keras_corrupt.corruption import choose_positions, replace_tokens, sample_tokens
 from keras_corrupt.data import load_dataset_info, make_dataset
-from keras_corrupt.models import Electra, Teams
+from keras_corrupt.models import Pretrainer
 from keras_corrupt.models.cost import training_flops
+from keras_corrupt.models.registry import find_class
 from keras_corrupt.tokenizers import load
 from keras_corrupt.training import PretrainConfig, pretrain
 from keras_corrupt.training.callbacks import read_metrics
 
-SYSTEMS = {"ELECTRA": Electra, "TEAMS": Teams}
+#: What is drawn of the runs that have it.
+CURVES = {
+    "val_mlm_loss": "masked LM loss (nats)",
+    "val_cloze_loss": "cloze loss of all tokens (nats)",
+    "val_rtd_auc": "replaced token detection AUC",
+    "val_mws_accuracy": "multi-word selection accuracy",
+}
 
 
 @dataclasses.dataclass
@@ -38,6 +48,8 @@ class Settings:
     """A directory of prepared examples."""
     output: str
     """A new directory for the runs, the table and the plot."""
+    systems: tuple[str, ...] = ("Electra", "Teams")
+    """Classes of models."""
     flops: float = 3e14
     """Training cost of each system."""
     batch_size: int = 64
@@ -56,9 +68,10 @@ class Settings:
 
 def run(name, settings):
     """Trains one system; returns the model, and FLOPs of a step."""
-    cls = SYSTEMS[name]
-    vocabulary_size = load(settings.data).vocabulary_size
-    model = cls.from_preset("tiny", discriminator={"vocabulary_size": vocabulary_size})
+    cls = find_class(name, Pretrainer)
+    main = next(iter(cls.network_arguments))
+    size = {main: {"vocabulary_size": load(settings.data).vocabulary_size}}
+    model = cls.from_preset("tiny", **size)
     forward = model.forward_flops(settings.sequence_length)
     step_flops = training_flops(forward, settings.batch_size, 1)
     interval = round(settings.flops / step_flops / settings.intervals)
@@ -100,7 +113,7 @@ def detection_of_common_noise(model, settings, batches=40):
         masking = choose_positions(inputs, 0.15, model.unmaskable_ids, seed)
         noise = ops.broadcast_to(logits, (*masking.positions.shape, len(logits)))
         noisy = replace_tokens(inputs["token_ids"], masking, sample_tokens(noise, seed))
-        scores = model.discriminator.predict_on_batch({**inputs, "token_ids": noisy})
+        scores = model.detect({**inputs, "token_ids": np.array(noisy)})
         auc.update_state(
             np.array(noisy) != inputs["token_ids"],
             1 / (1 + np.exp(-scores)),
@@ -112,14 +125,14 @@ def detection_of_common_noise(model, settings, batches=40):
 def draw(curves, path):
     from matplotlib.figure import Figure
 
-    metrics = {
-        "val_mlm_loss": "generator: masked LM loss (nats)",
-        "val_rtd_auc": "replaced token detection AUC",
-        "val_mws_accuracy": "multi-word selection accuracy",
+    shown = {
+        metric: title
+        for metric, title in CURVES.items()
+        if any(metric in rows[0] for rows, _ in curves.values())
     }
-    figure = Figure(figsize=(13, 4), layout="constrained")
+    figure = Figure(figsize=(4.5 * len(shown), 4), layout="constrained")
     for axis, (metric, title) in zip(
-        figure.subplots(1, 3), metrics.items(), strict=True
+        figure.subplots(1, len(shown), squeeze=False)[0], shown.items(), strict=True
     ):
         for name, (rows, step_flops) in curves.items():
             if metric in rows[0]:
@@ -134,7 +147,7 @@ def draw(curves, path):
 def main(settings):
     output = Path(settings.output)
     curves, results = {}, {}
-    for name in SYSTEMS:
+    for name in settings.systems:
         model, step_flops = run(name, settings)
         rows = read_metrics(output / name / "metrics.csv")
         shutil.copy(output / name / "metrics.csv", output / f"{name}.csv")
@@ -143,15 +156,18 @@ def main(settings):
             "steps": int(rows[-1]["step"]),
             "flops": rows[-1]["step"] * step_flops,
             "seconds": rows[-1]["seconds"],
-            "mlm_loss": rows[-1]["val_mlm_loss"],
-            "rtd_auc": rows[-1]["val_rtd_auc"],
-            "common_noise_auc": detection_of_common_noise(model, settings),
+            **{metric: rows[-1][metric] for metric in CURVES if metric in rows[-1]},
         }
+        if hasattr(model, "detect"):
+            noise = detection_of_common_noise(model, settings)
+            results[name]["common_noise_auc"] = noise
     draw(curves, output / "curves.png")
     (output / "results.json").write_text(json.dumps(results, indent=2) + "\n")
     print("\n| | " + " | ".join(results) + " |\n|---|" + "---|" * len(results))
-    for key in next(iter(results.values())):
-        cells = " | ".join(f"{result[key]:.4g}" for result in results.values())
+    for key in dict.fromkeys(key for result in results.values() for key in result):
+        cells = " | ".join(
+            f"{result[key]:.4g}" if key in result else "" for result in results.values()
+        )
         print(f"| {key.replace('_', ' ')} | {cells} |")
 
 
