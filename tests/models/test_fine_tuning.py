@@ -57,6 +57,11 @@ def test_what_was_searched(paper, size, task):
         assert {type(value) for value in values} == {type(known[name])}
 
 
+def test_a_tiny_encoder_learns_longer():
+    epochs = {t: Electra.fine_tuning("tiny", t).epochs for t in ("CoLA", "squad11")}
+    assert epochs == {"CoLA": 10, "squad11": 5}
+
+
 def test_sizes_are_told_by_width():
     class Encoder:
         hidden_size = 256
