@@ -12,34 +12,41 @@ from keras_corrupt.models.named_variables import named_weights
 from keras_corrupt.models.overrides import merge
 
 
-def load(directory, cls, config, tokenizer, **options):
+def load(directory, cls, config, overrides, tokenizer, **options):
     """Makes a model of a preset, whose main encoder may have more positions.
 
     Args:
         directory: The preset.
         cls: The model's class.
-        config: Its constructor's arguments. Where the main encoder's `max_length` is
-            more than the preset's, all networks' becomes the same.
+        config: Its constructor's arguments, as the preset has them.
+        overrides: Those to change. Where the main encoder's `max_length` is more than
+            the preset's, that of all networks becomes the same.
         tokenizer: The tokenizer.
         options: Those of `preset_directory.load`.
 
     Raises:
         ValueError: See `preset_directory.load`.
     """
-    saved, _ = preset_directory.read(directory, cls)
-    main = next(iter(cls.network_arguments))
-    length = config[main]["max_length"]
-    if length <= saved[main]["max_length"]:
-        return preset_directory.load(directory, cls, config, tokenizer, **options)
-    trained = {
-        name: {"max_length": saved[name]["max_length"]}
-        for name in cls.network_arguments
-    }
-    start = preset_directory.load(
-        directory, cls, merge(config, trained), tokenizer, **options
+
+    def loaded(overrides):
+        changed = merge(config, overrides)
+        return preset_directory.load(directory, cls, changed, tokenizer, **options)
+
+    length = overrides.get(next(iter(cls.network_arguments)), {}).get("max_length")
+    if length is None:
+        return loaded(overrides)
+    start = loaded(
+        {
+            name: {n: v for n, v in value.items() if n != "max_length"}
+            if name in cls.network_arguments
+            else value
+            for name, value in overrides.items()
+        }
     )
-    longer = {name: {"max_length": length} for name in trained}
-    model = cls(**merge(config, longer), tokenizer=tokenizer)
+    if length <= start.max_length:
+        return loaded(overrides)
+    longer = {name: {"max_length": length} for name in cls.network_arguments}
+    model = cls(**merge(start.get_config(), longer), tokenizer=tokenizer)
     for name, network in start.networks.items():
         targets = named_weights(model.networks[name])
         for weight, variable in named_weights(network).items():

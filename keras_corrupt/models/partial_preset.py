@@ -81,8 +81,9 @@ def load(preset, cls, size, **overrides):
     config, tokenizer = preset_directory.read(directory, found)
     config = with_global_policy(config)
     if found is cls:
-        config = merge(config, overrides)
-        return longer_sequences.load(directory, cls, config, tokenizer, partial=True)
+        return longer_sequences.load(
+            directory, cls, config, overrides, tokenizer, partial=True
+        )
     start = preset_directory.load(directory, found, config, tokenizer, partial=True)
     main = next(iter(cls.network_arguments))
     encoder = merge({main: start.encoder.architecture}, overrides)

@@ -293,8 +293,9 @@ class Pretrainer(PositionChoice, TokenizerAssets, TextModel):
                 f"The preset {str(preset)!r} has its own tokenizer; don't pass "
                 "`tokenizer`."
             )
-        config = merge(with_global_policy(config), overrides)
-        return longer_sequences.load(preset, cls, config, saved_tokenizer or tokenizer)
+        config = with_global_policy(config)
+        tokenizer = saved_tokenizer or tokenizer
+        return longer_sequences.load(preset, cls, config, overrides, tokenizer)
 
     def save_to_preset(self, directory, dtype=None):
         """Writes architecture, tokenizer and the weights of all networks.

@@ -119,7 +119,7 @@ for _name, _values in {
     "config__mask_rate": (float("nan"), float("inf"), 0, 1, -1, "0.1", [], None),
     "config__masking": ("none", 3),
     "config__rtd_weight": (float("nan"), -1, "x", []),
-    "config__tied_embeddings": ("none", []),
+    "config__tied_embeddings": ("nothing", []),
     "config__unknown_argument": (1,),
     "config__tokenizer": ({},),
     "config__some_layers": (10**6, 2.5),

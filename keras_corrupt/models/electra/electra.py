@@ -139,11 +139,10 @@ class Electra(ReplacedTokenDetection):
         rtd_logits = self.discriminator(
             {**inputs, "token_ids": outputs["corrupted_ids"]}, training=training
         )
-        return {
-            **outputs,
-            "rtd_logits": rtd_logits,
-            "rtd_loss_weights": self.loss_positions(inputs, outputs),
-        }
+        outputs = {**outputs, "rtd_logits": rtd_logits}
+        if self.rtd_positions != "all":
+            outputs["rtd_loss_weights"] = self.loss_positions(inputs, outputs)
+        return outputs
 
     def start_from_generator(self):
         """Gives the discriminator the weights of the generator (thesis, 5.3.3).
@@ -178,8 +177,6 @@ class Electra(ReplacedTokenDetection):
         Returns:
             `[batch, length]`, 0 or 1.
         """
-        if self.rtd_positions == "all":
-            return outputs["rtd_weights"]
         positions, weights = outputs["masked_positions"], outputs["masked_weights"]
         if self.rtd_positions == "random":
             positions, weights = choose_positions(
@@ -189,6 +186,8 @@ class Electra(ReplacedTokenDetection):
 
     def loss_terms(self, outputs):
         terms = super().loss_terms(outputs)
+        if self.rtd_positions == "all":
+            return terms
         losses, _ = terms["rtd"]
         return {**terms, "rtd": (losses, outputs["rtd_loss_weights"])}
 
