@@ -4,7 +4,7 @@
 
 Both have encoders of the preset `--preset` with new weights. Sentences of each length
 are scored by both in turn; the ratio of the medians is to be near the number of tokens.
-`python -m benchmarks.training_speed --system scoring` compares with other libraries.
+`python -m benchmarks.peer_speed --system scoring` compares with other libraries.
 """
 
 import dataclasses

@@ -15,8 +15,8 @@ import statistics
 from collections import defaultdict
 
 from keras_corrupt.downstream import FinetuneConfig, main
+from keras_corrupt.tasks.few_shot import GLUE_PROMPTS, few_examples, prompted
 from keras_corrupt.tasks.glue import GlueTask
-from keras_corrupt.tasks.prompts import GLUE_PROMPTS, few_examples, prompted
 
 
 @dataclasses.dataclass(frozen=True)

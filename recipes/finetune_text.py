@@ -22,7 +22,7 @@ from typing import Literal
 
 from keras_corrupt.downstream import FinetuneConfig, main
 from keras_corrupt.tasks.domain_tasks import DomainTask
-from keras_corrupt.tasks.prompts import prompted
+from keras_corrupt.tasks.few_shot import prompted
 from keras_corrupt.tasks.tables import Columns, TableTask
 
 

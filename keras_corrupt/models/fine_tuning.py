@@ -141,9 +141,10 @@ def settings(size, task):
     """
     rates = {"tiny": 1e-3, "small": 3e-4, "base": 1e-4, "large": 5e-5}
     decays = {"tiny": 1.0, "small": 0.8, "base": 0.8, "large": 0.9}
-    epochs = 2 if is_squad(task) else 10 if task in ("RTE", "STS-B") else 3
-    if size == "tiny":
-        epochs = max(5 if is_squad(task) else 10, epochs)
+    if is_squad(task):
+        epochs = 5 if size == "tiny" else 2
+    else:
+        epochs = 10 if size == "tiny" or task in ("RTE", "STS-B") else 3
     return FineTuningSettings(
         learning_rate=rates[size],
         epochs=epochs,

@@ -27,26 +27,21 @@ def load(directory, cls, config, overrides, tokenizer, **options):
     Raises:
         ValueError: See `preset_directory.load`.
     """
-
-    def loaded(overrides):
-        changed = merge(config, overrides)
+    changed = merge(config, overrides)
+    main = next(iter(cls.network_arguments))
+    length = overrides.get(main, {}).get("max_length", 0)
+    trained = config.get(main, {}).get("max_length", length)
+    if length <= trained:
         return preset_directory.load(directory, cls, changed, tokenizer, **options)
 
-    length = overrides.get(next(iter(cls.network_arguments)), {}).get("max_length")
-    if length is None:
-        return loaded(overrides)
-    start = loaded(
-        {
-            name: {n: v for n, v in value.items() if n != "max_length"}
-            if name in cls.network_arguments
-            else value
-            for name, value in overrides.items()
-        }
+    def with_positions(number):
+        lengths = {name: {"max_length": number} for name in cls.network_arguments}
+        return merge(changed, lengths)
+
+    start = preset_directory.load(
+        directory, cls, with_positions(trained), tokenizer, **options
     )
-    if length <= start.max_length:
-        return loaded(overrides)
-    longer = {name: {"max_length": length} for name in cls.network_arguments}
-    model = cls(**merge(start.get_config(), longer), tokenizer=tokenizer)
+    model = cls(**with_positions(length), tokenizer=tokenizer)
     for name, network in start.networks.items():
         targets = named_weights(model.networks[name])
         for weight, variable in named_weights(network).items():

@@ -29,7 +29,13 @@ def described(directory, cls):
     if preset_directory.recovered(directory).is_dir():
         found = preset_directory.find_model_class(directory, Pretrainer)
     config, tokenizer = preset_directory.read(directory, found)
-    return found, config[next(iter(found.network_arguments))], tokenizer
+    main = next(iter(found.network_arguments))
+    if not isinstance(config.get(main), dict):
+        raise ValueError(
+            f"{directory} cannot be loaded: its config.json does not describe "
+            f"{found.__name__}'s {main}. Give a directory that save_to_preset wrote."
+        )
+    return found, config[main], tokenizer
 
 
 def check(preset, cls, size):

@@ -1,6 +1,7 @@
 """The base of every pretraining model: networks + corruption -> named losses."""
 
 from collections.abc import Mapping
+from types import ModuleType
 
 import keras
 import numpy as np
@@ -51,6 +52,9 @@ class Pretrainer(PositionChoice, TokenizerAssets, TextModel):
     presets = {}
     #: Name -> directory of a preset that comes with the system, weights included.
     trained_presets = {}
+    #: The module that counts what the system costs: `cost.py` in its folder. A system
+    #: without one defines `forward_flops` and `activation_bytes` itself.
+    cost: ModuleType
     #: Constructor argument that describes a network -> that network's class. The first
     #: is the network which is fine-tuned later.
     network_arguments = {"encoder": TransformerEncoder}
@@ -152,11 +156,12 @@ class Pretrainer(PositionChoice, TokenizerAssets, TextModel):
 
     def forward_flops(self, length):
         """Returns the FLOPs of one training sequence, forward (`encoders/cost.py`)."""
-        raise NotImplementedError
+        return self.cost.forward_flops(self.get_config(), length)
 
     def activation_bytes(self, batch_size, length):
         """Returns the most memory that a step's activations take, in bytes."""
-        raise NotImplementedError
+        sizes = batch_size, length, self.number_bytes
+        return self.cost.activation_bytes(self.get_config(), *sizes)
 
     def describe_examples(self, inputs):
         """Describes what the model does to some examples.

@@ -1,6 +1,7 @@
 """`--init_from` a preset that has not all of the model."""
 
 import dataclasses
+import json
 import shutil
 
 import numpy as np
@@ -175,3 +176,16 @@ def test_warns_of_a_generator_too_good_or_too_bad(sizes):
         assert warned(mlm_loss=5.5) == ["the masked language model "]
         everything = model.warnings(metrics | {"mlm_loss": 5.5}, Unigram(5.0, 0.05))
         assert len([*everything]) == 2
+
+
+def test_a_preset_that_describes_no_encoder_is_refused(config, discriminator):
+    path = discriminator / "config.json"
+    content = json.loads(path.read_text())
+    del content["config"]["discriminator"]
+    path.write_text(json.dumps(content))
+    for model in ("Electra", "MaskedLM"):
+        changed = dataclasses.replace(
+            config, model=model, objective={}, init_from=str(discriminator)
+        )
+        with pytest.raises(ValueError, match="not describe Electra's discriminator"):
+            pretrain(changed)

@@ -58,6 +58,7 @@ class AllTokensMLM(ReplacedTokenDetection):
     """
 
     presets = PRESETS
+    cost = cost
     network_arguments = {
         "discriminator": TransformerEncoder,
         "generator": TransformerEncoder,
@@ -115,13 +116,6 @@ class AllTokensMLM(ReplacedTokenDetection):
         return {**super().loss_terms(outputs), "lm": (-log_p, outputs["rtd_weights"])}
 
     # === What a run shows ===
-
-    def forward_flops(self, length):
-        return cost.forward_flops(self.get_config(), length)
-
-    def activation_bytes(self, batch_size, length):
-        sizes = batch_size, length, self.number_bytes
-        return cost.activation_bytes(self.get_config(), *sizes)
 
     def get_config(self):
         return {

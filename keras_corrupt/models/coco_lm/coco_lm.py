@@ -95,6 +95,7 @@ class CocoLM(ReplacedTokenDetection):
     """
 
     presets = PRESETS
+    cost = cost
     network_arguments = {
         "discriminator": TransformerEncoder,
         "generator": TransformerEncoder,
@@ -324,13 +325,6 @@ class CocoLM(ReplacedTokenDetection):
             self.analyses[name].update_state(values, weights)
 
     # === What a run shows ===
-
-    def forward_flops(self, length):
-        return cost.forward_flops(self.get_config(), length)
-
-    def activation_bytes(self, batch_size, length):
-        sizes = batch_size, length, self.number_bytes
-        return cost.activation_bytes(self.get_config(), *sizes)
 
     def describe_examples(self, inputs):
         if self.corrects:

@@ -76,6 +76,7 @@ class Electra(ReplacedTokenDetection):
     """
 
     presets = PRESETS
+    cost = cost
     trained_presets = TRAINED_PRESETS
     network_arguments = {
         "discriminator": TransformerEncoder,
@@ -190,13 +191,6 @@ class Electra(ReplacedTokenDetection):
             return terms
         losses, _ = terms["rtd"]
         return {**terms, "rtd": (losses, outputs["rtd_loss_weights"])}
-
-    def forward_flops(self, length):
-        return cost.forward_flops(self.get_config(), length)
-
-    def activation_bytes(self, batch_size, length):
-        sizes = batch_size, length, self.number_bytes
-        return cost.activation_bytes(self.get_config(), *sizes)
 
     def get_config(self):
         return {

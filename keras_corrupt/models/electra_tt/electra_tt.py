@@ -47,6 +47,7 @@ class ElectraTT(TwoTowerDetection):
     """
 
     presets = PRESETS
+    cost = cost
     loss_weights = {"cloze": 1.0, "rtd": 50.0}
     discriminator_class = Discriminator
 
@@ -91,13 +92,6 @@ class ElectraTT(TwoTowerDetection):
         )
 
     # === What a run shows ===
-
-    def forward_flops(self, length):
-        return cost.forward_flops(self.get_config(), length)
-
-    def activation_bytes(self, batch_size, length):
-        sizes = batch_size, length, self.number_bytes
-        return cost.activation_bytes(self.get_config(), *sizes)
 
     def get_config(self):
         return {**super().get_config(), "rtd_weight": self.rtd_weight}

@@ -47,6 +47,7 @@ class Electric(TwoTowerDetection):
     """
 
     presets = PRESETS
+    cost = cost
     loss_weights = {"cloze": 1.0, "nce": 50.0}
     metric_names = {
         **TwoTowerDetection.metric_names,
@@ -123,13 +124,6 @@ class Electric(TwoTowerDetection):
         return np.where(maskable, np.array(logits), -np.inf)
 
     # === What a run shows ===
-
-    def forward_flops(self, length):
-        return cost.forward_flops(self.get_config(), length)
-
-    def activation_bytes(self, batch_size, length):
-        sizes = batch_size, length, self.number_bytes
-        return cost.activation_bytes(self.get_config(), *sizes)
 
     def baselines(self, metrics, unigram):
         energy = {"energy": (unigram.loss, "unigram")}

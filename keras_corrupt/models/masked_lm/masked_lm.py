@@ -86,6 +86,7 @@ class MaskedLM(Pretrainer):
     """
 
     presets = PRESETS
+    cost = cost
     several_masks = True
     masks_each_token = True
     loss_weights = {"mlm": 1.0}
@@ -186,13 +187,6 @@ class MaskedLM(Pretrainer):
         return ops.transpose(ops.scan(log_probability, start, positions)[1])
 
     # === What a run shows ===
-
-    def forward_flops(self, length):
-        return cost.forward_flops(self.get_config(), length)
-
-    def activation_bytes(self, batch_size, length):
-        sizes = batch_size, length, self.number_bytes
-        return cost.activation_bytes(self.get_config(), *sizes)
 
     def describe_examples(self, inputs):
         return describe_predictions(self, inputs)

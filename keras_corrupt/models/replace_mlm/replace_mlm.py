@@ -56,6 +56,7 @@ class ReplaceMLM(MaskedLMGenerator):
     """
 
     presets = PRESETS
+    cost = cost
     network_arguments = {
         "discriminator": TransformerEncoder,
         "generator": TransformerEncoder,
@@ -112,13 +113,6 @@ class ReplaceMLM(MaskedLMGenerator):
         self.lm_accuracy.update_state(correct, outputs["masked_weights"])
 
     # === What a run shows ===
-
-    def forward_flops(self, length):
-        return cost.forward_flops(self.get_config(), length)
-
-    def activation_bytes(self, batch_size, length):
-        sizes = batch_size, length, self.number_bytes
-        return cost.activation_bytes(self.get_config(), *sizes)
 
     def describe_examples(self, inputs):
         return describe_restorations(self, inputs)

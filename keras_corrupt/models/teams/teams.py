@@ -61,6 +61,7 @@ class Teams(ReplacedTokenDetection):
     """
 
     presets = PRESETS
+    cost = cost
     loss_weights = {"mlm": 1.0, "rtd": 5.0, "mws": 2.0}
     metric_names = {
         **ReplacedTokenDetection.metric_names,
@@ -173,13 +174,6 @@ class Teams(ReplacedTokenDetection):
         self.selection_accuracy.update_state(correct, outputs["masked_weights"])
 
     # === What a run shows ===
-
-    def forward_flops(self, length):
-        return cost.forward_flops(self.get_config(), length)
-
-    def activation_bytes(self, batch_size, length):
-        sizes = batch_size, length, self.number_bytes
-        return cost.activation_bytes(self.get_config(), *sizes)
 
     def baselines(self, metrics, unigram):
         chance = 1 / (self.num_negatives + 1)

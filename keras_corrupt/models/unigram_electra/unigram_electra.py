@@ -59,6 +59,7 @@ class UnigramElectra(GeneratorDiscriminator):
     """
 
     presets = PRESETS
+    cost = cost
     loss_weights = {"rtd": 50.0}
 
     def __init__(
@@ -129,13 +130,6 @@ class UnigramElectra(GeneratorDiscriminator):
         return {"rtd": (rtd, outputs["rtd_weights"])}
 
     # === What a run shows ===
-
-    def forward_flops(self, length):
-        return cost.forward_flops(self.get_config(), length)
-
-    def activation_bytes(self, batch_size, length):
-        sizes = batch_size, length, self.number_bytes
-        return cost.activation_bytes(self.get_config(), *sizes)
 
     def get_config(self):
         return {

@@ -2,8 +2,8 @@ from collections import Counter
 
 import pytest
 
+from keras_corrupt.tasks.few_shot import GLUE_PROMPTS, few_examples, prompted
 from keras_corrupt.tasks.glue import TASKS
-from keras_corrupt.tasks.prompts import GLUE_PROMPTS, few_examples, prompted
 from keras_corrupt.tasks.task import Split
 from keras_corrupt.tasks.text_task import TextTask
 

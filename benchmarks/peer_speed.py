@@ -1,7 +1,7 @@
-"""A pretraining step of each library, on this machine, in turn; or its scoring.
+"""A step of each library, on this machine, in turn: of pretraining, or of scoring.
 
     pip install -e '.[benchmark]' && pip install torch
-    python -m benchmarks.training_speed --output RESULTS
+    python -m benchmarks.peer_speed --output RESULTS
 
 With `--system scoring` a step is a discriminator's forward pass over four batches of
 texts of mixed lengths. Each library runs in a process of its own and waits while
@@ -133,7 +133,7 @@ class Contestant:
         self.process = subprocess.Popen(
             [
                 settings.python.get(peer, sys.executable),
-                *("-m", "benchmarks.training_speed", "work"),
+                *("-m", "benchmarks.peer_speed", "work"),
                 *(peer, settings.system, *size, dtype),
             ],
             cwd=ROOT,
