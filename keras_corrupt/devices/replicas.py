@@ -104,6 +104,20 @@ class SeedGenerator(keras.random.SeedGenerator):
         return seed + number * 0x9E3779B1 * ops.array([1, 0], seed.dtype)
 
 
+class DrawnSeed(keras.random.SeedGenerator):
+    """A seed that was drawn before: what is computed twice draws the same numbers.
+
+    Args:
+        seed: What the `next` of a `SeedGenerator` returned.
+    """
+
+    def __init__(self, seed):  # It has no state, which is what Keras's would make.
+        self.seed = seed
+
+    def next(self, ordered=True):
+        return self.seed
+
+
 class Dropout(keras.layers.Layer):
     """Zeroes a fraction of its input; which, differs between replicas.
 
@@ -118,10 +132,17 @@ class Dropout(keras.layers.Layer):
             self.seed_generator = SeedGenerator()
         self.built = True
 
-    def call(self, x, training=False):
+    def draw(self, training):
+        """Returns the `DrawnSeed` of one call, or `None` where nothing is drawn."""
+        if not training or not self.rate:
+            return None
+        return DrawnSeed(self.seed_generator.next())
+
+    def call(self, x, training=False, seed=None):
+        """Drops numbers of `x`, by a seed of `draw` if one is given."""
         if not training or not self.rate:
             return x
-        return keras.random.dropout(x, self.rate, seed=self.seed_generator)
+        return keras.random.dropout(x, self.rate, seed=seed or self.seed_generator)
 
     def get_config(self):
         return {**super().get_config(), "rate": self.rate}

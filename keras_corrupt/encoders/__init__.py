@@ -2,6 +2,7 @@
 
 from keras_corrupt.encoders.dense import Dense
 from keras_corrupt.encoders.text_model import TextModel
-from keras_corrupt.encoders.transformer import TransformerEncoder, TransformerLayer
+from keras_corrupt.encoders.transformer import TransformerEncoder
+from keras_corrupt.encoders.transformer_layer import TransformerLayer
 
 __all__ = ["Dense", "TextModel", "TransformerEncoder", "TransformerLayer"]

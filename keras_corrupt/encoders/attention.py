@@ -16,10 +16,18 @@ class SelfAttention(keras.layers.Layer):
         num_heads: Number of heads; divides `hidden_size`.
         dropout: Dropout rate of the attention probabilities.
         initializer_range: Standard deviation of the initial weights.
+        remat: Whether the backward pass computes again what is between the
+            projections, so that no attention weights are kept for it.
     """
 
     def __init__(
-        self, hidden_size, num_heads, dropout=0.1, initializer_range=0.02, **kwargs
+        self,
+        hidden_size,
+        num_heads,
+        dropout=0.1,
+        initializer_range=0.02,
+        remat=False,
+        **kwargs,
     ):
         super().__init__(**kwargs)
 
@@ -33,6 +41,7 @@ class SelfAttention(keras.layers.Layer):
 
         self.hidden_size = hidden_size
         self.num_heads = num_heads
+        self.remat = remat
         self.query = dense("query")
         self.key = dense("key")
         self.value = dense("value")
@@ -43,7 +52,7 @@ class SelfAttention(keras.layers.Layer):
         for layer in (self.query, self.key, self.value, self.output_projection):
             layer.build((None, None, self.hidden_size))
 
-    def call(self, x, mask, bias=None, training=False):
+    def call(self, x, mask, bias=None, training=False, seed=None):
         """Attends from every position to the positions that `mask` allows.
 
         Args:
@@ -53,6 +62,7 @@ class SelfAttention(keras.layers.Layer):
             bias: `None`, or what is added to the attention logits, broadcastable
                 likewise (relative positions).
             training: Whether dropout is active.
+            seed: What `dropout.draw` returned, if it was asked before.
 
         Returns:
             `[batch, length, hidden]`.
@@ -62,16 +72,23 @@ class SelfAttention(keras.layers.Layer):
         query, key, value = (
             ops.reshape(dense(x), heads) for dense in (self.query, self.key, self.value)
         )
-        if training and self.dropout.rate:
-            context = self._with_dropout(query, key, value, mask, bias)
-        else:
+        seed = seed or self.dropout.draw(training)
+
+        def attend(query, key, value, bias=None):
+            if seed is not None:
+                return self._with_dropout(query, key, value, mask, bias, seed)
             # On TPUs, flash attention would leave out the bias.
-            context = ops.dot_product_attention(
+            return ops.dot_product_attention(
                 query, key, value, bias, mask, flash_attention=False
             )
+
+        if training and self.remat:
+            attend = keras.remat(attend)
+        biases = () if bias is None else (bias,)
+        context = attend(query, key, value, *biases)
         return self.output_projection(ops.reshape(context, (batch, length, hidden)))
 
-    def _with_dropout(self, query, key, value, mask, bias):
+    def _with_dropout(self, query, key, value, mask, bias, seed):
         """What `ops.dot_product_attention` does, with dropout of the weights."""
         query = ops.transpose(query, (0, 2, 1, 3))  # [batch, heads, length, size]
         key = ops.transpose(key, (0, 2, 3, 1))
@@ -80,5 +97,6 @@ class SelfAttention(keras.layers.Layer):
         if bias is not None:
             logits = logits + ops.cast(bias, "float32")
         weights = ops.softmax(ops.where(mask, logits, -1e9))
-        weights = self.dropout(ops.cast(weights, value.dtype), training=True)
+        weights = ops.cast(weights, value.dtype)
+        weights = self.dropout(weights, training=True, seed=seed)
         return ops.transpose(ops.matmul(weights, value), (0, 2, 1, 3))

@@ -26,6 +26,7 @@ class Dense(keras.layers.Dense):
 
     Args:
         units: Width of the output.
+        remat: Whether the backward pass computes bias and activation again.
         kwargs: The other arguments of `keras.layers.Dense`.
 
     Example:
@@ -36,13 +37,23 @@ class Dense(keras.layers.Dense):
     [[4.0, 4.0, 4.0]]
     """
 
+    def __init__(self, *args, remat=False, **kwargs):
+        super().__init__(*args, **kwargs)
+        self.remat = remat
+
     def call(self, inputs, training=None):
         products = ops.matmul(inputs, self.kernel)
         kernels, activation = active(), self.activation
         if kernels is not plain and activation in (gelu(True), gelu(False)):
             return kernels.bias_gelu(products, self.bias, activation is gelu(True))
-        shifted = ops.cast(products, "float32") + ops.cast(self.bias, "float32")
-        return ops.cast(activation(shifted), products.dtype)
+
+        def activate(products):
+            shifted = ops.cast(products, "float32") + ops.cast(self.bias, "float32")
+            return ops.cast(activation(shifted), products.dtype)
+
+        if training and self.remat:
+            activate = keras.remat(activate)
+        return activate(products)
 
     def quantize(self, mode=None, type_check=True, config=None):
         # Keras quantizes no subclass whose `call` might be another; ours is none.

@@ -3,102 +3,13 @@
 import keras
 from keras import ops
 
-from keras_corrupt.devices.replicas import Dropout
 from keras_corrupt.encoders import cost
-from keras_corrupt.encoders.attention import SelfAttention
-from keras_corrupt.encoders.dense import Dense, gelu
+from keras_corrupt.encoders.dense import Dense
 from keras_corrupt.encoders.embeddings import TextEmbeddings, initializer
 from keras_corrupt.encoders.masks import MASKS
 from keras_corrupt.encoders.position_bias import RelativePositionBias
 from keras_corrupt.encoders.text_model import TextModel
-from keras_corrupt.kernels import active, plain
-
-
-class TransformerLayer(keras.layers.Layer):
-    """Self-attention and a feed-forward network, each with residual, then norm.
-
-    Args:
-        hidden_size: Width of the input and of the output.
-        intermediate_size: Width inside the feed-forward network.
-        num_heads: Number of attention heads.
-        dropout: Dropout rate of both sub-layers' outputs.
-        attention_dropout: Dropout rate of the attention probabilities.
-        initializer_range: Standard deviation of the initial weights.
-        approximate_gelu: Whether the activation is gelu's tanh approximation.
-    """
-
-    def __init__(
-        self,
-        hidden_size,
-        intermediate_size,
-        num_heads,
-        dropout=0.1,
-        attention_dropout=0.1,
-        initializer_range=0.02,
-        approximate_gelu=False,
-        **kwargs,
-    ):
-        super().__init__(**kwargs)
-
-        def norm(name):
-            return keras.layers.LayerNormalization(
-                epsilon=1e-12, dtype=self.dtype_policy, name=name
-            )
-
-        def dense(units, name, activation=None):
-            return Dense(
-                units,
-                activation,
-                kernel_initializer=initializer(initializer_range),
-                dtype=self.dtype_policy,
-                name=name,
-            )
-
-        self.hidden_size = hidden_size
-        self.intermediate_size = intermediate_size
-        self.approximate_gelu = approximate_gelu
-        self.attention = SelfAttention(
-            hidden_size,
-            num_heads,
-            attention_dropout,
-            initializer_range,
-            dtype=self.dtype_policy,
-            name="attention",
-        )
-        self.attention_norm = norm("attention_norm")
-        self.intermediate = dense(
-            intermediate_size, "intermediate", gelu(approximate_gelu)
-        )
-        self.feedforward_output = dense(hidden_size, "feedforward_output")
-        self.feedforward_norm = norm("feedforward_norm")
-        self.dropout = Dropout(dropout, dtype=self.dtype_policy, name="dropout")
-
-    def build(self, input_shape=None):
-        shape = (None, None, self.hidden_size)
-        for layer in (
-            self.attention,
-            self.attention_norm,
-            self.intermediate,
-            self.feedforward_norm,
-        ):
-            layer.build(shape)
-        self.feedforward_output.build((None, None, self.intermediate_size))
-
-    def compute_output_shape(self, input_shape):
-        return input_shape
-
-    def call(self, x, mask, bias=None, training=False):
-        """Returns `[batch, length, hidden]`; the arguments are `SelfAttention`'s."""
-        if active() is not plain and not self._is_quantized():
-            return active().transformer_layer(self, x, mask, bias, training)
-        attended = self.attention(x, mask, bias, training=training)
-        x = self.attention_norm(x + self.dropout(attended, training=training))
-        fed = self.feedforward_output(self.intermediate(x))
-        return self.feedforward_norm(x + self.dropout(fed, training=training))
-
-    def _is_quantized(self):
-        layers = self._flatten_layers(include_self=False)
-        return any(layer.quantization_mode for layer in layers)
+from keras_corrupt.encoders.transformer_layer import REMAT, TransformerLayer
 
 
 @keras.saving.register_keras_serializable(package="keras_corrupt")
@@ -127,6 +38,11 @@ class TransformerEncoder(TextModel):
         approximate_gelu: Whether the activation is gelu's tanh approximation, as in
             KerasHub, and not gelu itself, as in the released ELECTRA and in Hugging
             Face.
+        remat: What a training step computes again in its backward pass, to keep less
+            for it (Chen et al., 2016): `"none"`; `"attention"`, all of a layer but
+            its products with weights, which costs some percent more operations; or
+            the whole `"layer"`, a third more. The fused kernels, which keep little,
+            take no notice of it.
         attention: What a position sees: `"bidirectional"`, all tokens;
             `"left_to_right"`, itself and the tokens before it, or `"right_to_left"`,
             itself and those after it, as the two towers of Electric's generator do
@@ -170,6 +86,7 @@ class TransformerEncoder(TextModel):
         attention_dropout=0.1,
         initializer_range=0.02,
         approximate_gelu=False,
+        remat="none",
         attention="bidirectional",
         relative_positions=None,
         tied_to=None,
@@ -189,6 +106,8 @@ class TransformerEncoder(TextModel):
             raise ValueError(
                 f"`attention` must be one of {sorted(MASKS)}; got {attention!r}."
             )
+        if remat not in REMAT:
+            raise ValueError(f"`remat` must be one of {REMAT}; got {remat!r}.")
         rates = {"dropout": dropout, "attention_dropout": attention_dropout}
         for name, rate in rates.items():
             if isinstance(rate, str) or not 0 <= rate < 1:
@@ -260,6 +179,7 @@ class TransformerEncoder(TextModel):
                 attention_dropout,
                 initializer_range,
                 approximate_gelu,
+                remat,
                 dtype=self.dtype_policy,
                 name=f"layer_{i}",
             )
@@ -279,6 +199,7 @@ class TransformerEncoder(TextModel):
         self.attention_dropout = attention_dropout
         self.initializer_range = initializer_range
         self.approximate_gelu = approximate_gelu
+        self.remat = remat
         self.attention = attention
         self.relative_positions = relative_positions
         self.padding_id = padding_id
@@ -375,6 +296,7 @@ class TransformerEncoder(TextModel):
             "attention_dropout": self.attention_dropout,
             "initializer_range": self.initializer_range,
             "approximate_gelu": self.approximate_gelu,
+            "remat": self.remat,
             "attention": self.attention,
             "relative_positions": self.relative_positions,
             "padding_id": self.padding_id,

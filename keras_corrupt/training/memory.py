@@ -9,7 +9,7 @@ their memory themselves.
 
 import sys
 
-from keras_corrupt.encoders.transformer import TransformerLayer
+from keras_corrupt.encoders.transformer_layer import TransformerLayer
 
 try:
     import resource

@@ -1,0 +1,129 @@
+"""A layer of BERT's Transformer: post-layer-norm."""
+
+import keras
+
+from keras_corrupt.devices.replicas import Dropout
+from keras_corrupt.encoders.attention import SelfAttention
+from keras_corrupt.encoders.dense import Dense, gelu
+from keras_corrupt.encoders.embeddings import initializer
+from keras_corrupt.kernels import active, plain
+
+#: What a training step can compute again in its backward pass.
+REMAT = ("none", "attention", "layer")
+
+
+class TransformerLayer(keras.layers.Layer):
+    """Self-attention and a feed-forward network, each with residual, then norm.
+
+    Args:
+        hidden_size: Width of the input and of the output.
+        intermediate_size: Width inside the feed-forward network.
+        num_heads: Number of attention heads.
+        dropout: Dropout rate of both sub-layers' outputs.
+        attention_dropout: Dropout rate of the attention probabilities.
+        initializer_range: Standard deviation of the initial weights.
+        approximate_gelu: Whether the activation is gelu's tanh approximation.
+        remat: See `TransformerEncoder`.
+    """
+
+    def __init__(
+        self,
+        hidden_size,
+        intermediate_size,
+        num_heads,
+        dropout=0.1,
+        attention_dropout=0.1,
+        initializer_range=0.02,
+        approximate_gelu=False,
+        remat="none",
+        **kwargs,
+    ):
+        super().__init__(**kwargs)
+
+        def norm(name):
+            return keras.layers.LayerNormalization(
+                epsilon=1e-12, dtype=self.dtype_policy, name=name
+            )
+
+        def dense(units, name, activation=None, remat=False):
+            return Dense(
+                units,
+                activation,
+                remat=remat,
+                kernel_initializer=initializer(initializer_range),
+                dtype=self.dtype_policy,
+                name=name,
+            )
+
+        self.hidden_size = hidden_size
+        self.intermediate_size = intermediate_size
+        self.approximate_gelu = approximate_gelu
+        self.remat = remat
+        self.attention = SelfAttention(
+            hidden_size,
+            num_heads,
+            attention_dropout,
+            initializer_range,
+            remat=remat == "attention",
+            dtype=self.dtype_policy,
+            name="attention",
+        )
+        self.attention_norm = norm("attention_norm")
+        self.intermediate = dense(
+            intermediate_size,
+            "intermediate",
+            gelu(approximate_gelu),
+            remat=remat == "attention",
+        )
+        self.feedforward_output = dense(hidden_size, "feedforward_output")
+        self.feedforward_norm = norm("feedforward_norm")
+        self.dropout = Dropout(dropout, dtype=self.dtype_policy, name="dropout")
+
+    def build(self, input_shape=None):
+        shape = (None, None, self.hidden_size)
+        for layer in (
+            self.attention,
+            self.attention_norm,
+            self.intermediate,
+            self.feedforward_norm,
+        ):
+            layer.build(shape)
+        self.feedforward_output.build((None, None, self.intermediate_size))
+
+    def compute_output_shape(self, input_shape):
+        return input_shape
+
+    def call(self, x, mask, bias=None, training=False):
+        """Returns `[batch, length, hidden]`; the arguments are `SelfAttention`'s."""
+        if active() is not plain and not self._is_quantized():
+            return active().transformer_layer(self, x, mask, bias, training)
+        seeds = [
+            dropout.draw(training)
+            for dropout in (self.attention.dropout, self.dropout, self.dropout)
+        ]
+
+        def layer(x, bias=None):
+            attended = self.attention(x, mask, bias, training=training, seed=seeds[0])
+            x = self._add(x, attended, self.attention_norm, training, seeds[1])
+            fed = self.intermediate(x, training=training)
+            fed = self.feedforward_output(fed)
+            return self._add(x, fed, self.feedforward_norm, training, seeds[2])
+
+        if training and self.remat == "layer":
+            layer = keras.remat(layer)
+        biases = () if bias is None else (bias,)
+        return layer(x, *biases)
+
+    def _add(self, x, change, norm, training, seed):
+        """Adds a sub-layer's output to its input, and normalises the sum."""
+
+        def add(x, change):
+            return norm(x + self.dropout(change, training=training, seed=seed))
+
+        if training and self.remat == "attention":
+            add = keras.remat(add)
+        return add(x, change)
+
+    def _is_quantized(self):
+        layers = self._flatten_layers(include_self=False)
+        return any(layer.quantization_mode for layer in layers)
