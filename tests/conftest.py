@@ -8,11 +8,22 @@ os.environ.setdefault(
     "--xla_backend_optimization_level=0 --xla_llvm_disable_expensive_passes=true",
 )
 
+from pathlib import Path
+
 import keras
 import numpy as np
 import pytest
 
 from keras_corrupt.tokenizers import WordPieceTokenizer
+
+#: Tests of code that computes nothing with Keras: one backend is enough.
+WITHOUT_KERAS = (
+    "data",
+    "tasks",
+    "test_build_file.py",
+    "test_start_up.py",
+    "tokenizers",
+)
 
 # What records the fixtures needs other libraries than the tests do.
 collect_ignore = ["fixtures"]
@@ -34,6 +45,15 @@ SIZES = {
     "mask_id": 4,
     "unmaskable_ids": (0, 2, 3),
 }
+
+
+@pytest.hookimpl(tryfirst=True)  # Before `-m` chooses.
+def pytest_collection_modifyitems(items):
+    here = Path(__file__).parent
+    for item in items:
+        if here in item.path.parents:
+            if item.path.relative_to(here).parts[0] in WITHOUT_KERAS:
+                item.add_marker("tensorflow_only")
 
 
 @pytest.fixture(autouse=True)

@@ -10,6 +10,8 @@ spans all devices, and on one device there is one replica; there all this is not
 import keras
 from keras import ops
 
+from keras_corrupt.devices import hardware_random
+
 
 def _replica():
     """Returns this replica's context, or `None` where there is no other replica."""
@@ -92,10 +94,15 @@ def replica_share(value):
 
 
 class SeedGenerator(keras.random.SeedGenerator):
-    """Seeds that differ between replicas; those of the first are Keras's."""
+    """Seeds that differ between replicas; those of the first are Keras's.
+
+    On JAX there is one replica; on GPUs and TPUs they are `hardware_random`'s keys.
+    """
 
     def next(self, ordered=True):
         seed = super().next(ordered)
+        if hardware_random.is_used():
+            return hardware_random.key_of(seed)
         replica = _replica()
         if replica is None:
             return seed

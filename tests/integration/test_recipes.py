@@ -33,6 +33,19 @@ RECIPES = sorted(
     path for path in (ROOT / "recipes").glob("*.py") if "finetune" not in path.stem
 )
 every_recipe = pytest.mark.parametrize("path", RECIPES, ids=lambda path: path.stem)
+#: On JAX one of each system, which must train there, too.
+runs = pytest.mark.parametrize(
+    "path",
+    [
+        path
+        if path.stem.endswith("_tiny") or path.stem == "two_tower_small"
+        else pytest.param(path, marks=pytest.mark.tensorflow_only)
+        for path in RECIPES
+    ],
+    ids=lambda path: path.stem,
+)
+#: What is asked for depends on no backend.
+once = pytest.mark.tensorflow_only
 
 
 @pytest.fixture
@@ -72,7 +85,7 @@ def load(path):
     return module
 
 
-@every_recipe
+@runs
 def test_smoke(path, run, prepared, tmp_path, capsys):
     output = tmp_path / "run"
     run(path, "--smoke", "--data", prepared.directory, "--corpus", "--output", output)
@@ -111,6 +124,7 @@ def test_electras_variants(flags, system, run, prepared, tmp_path, capsys):
     assert metric in capsys.readouterr().out
 
 
+@once
 @every_recipe
 def test_help_shows_the_docstring_and_explains_every_flag(path, run, capsys):
     with pytest.raises(SystemExit) as caught:
@@ -149,10 +163,12 @@ def field_texts():
     }
 
 
+@once
 def test_every_field_has_a_text():
     assert set(field_texts()) == {f.name for f in dataclasses.fields(PretrainConfig)}
 
 
+@once
 @every_recipe
 def test_docstring_has_the_command_and_output_is_its_own(path):
     module = load(path)
@@ -160,6 +176,7 @@ def test_docstring_has_the_command_and_output_is_its_own(path):
     assert module.config().output == f"runs/{path.stem}"
 
 
+@once
 @every_recipe
 def test_the_values_can_work(path):
     config = load(path).config()
@@ -168,6 +185,7 @@ def test_the_values_can_work(path):
     config.check()
 
 
+@once
 @every_recipe
 def test_an_unknown_flag_exits_with_2_and_writes_nothing(path, run, tmp_path, capsys):
     with pytest.raises(SystemExit) as caught:
@@ -177,7 +195,7 @@ def test_an_unknown_flag_exits_with_2_and_writes_nothing(path, run, tmp_path, ca
     assert list(tmp_path.iterdir()) == []
 
 
-@pytest.mark.tensorflow_only  # Once is enough.
+@once
 def test_the_first_command(tmp_path):
     """From the built-in corpus to a preset, in a process of its own."""
     command = [sys.executable, str(ROOT / "recipes" / "electra_tiny.py"), "--smoke"]
