@@ -96,11 +96,11 @@ def compiled(step, state, batch, length, device):
     try:
         return lowered.compile()
     except jax.errors.JaxRuntimeError as error:
-        needed = re.search(r"Used ([\d.]+)([KMG]) of ", str(error))
+        needed = re.search(r"temporaries \(([\d.]+)G\) exceeds", str(error))
         if needed is None:
             raise
-        number, unit = needed.groups()
-        return float(number) * 2 ** {"K": 10, "M": 20, "G": 30}[unit]
+        kept = sum(x.size * x.dtype.itemsize for x in jax.tree.leaves(state))
+        return float(needed.group(1)) * 2**30 + kept
 
 
 def row_of(step, state, batch, settings, device):
