@@ -19,6 +19,7 @@ __all__ = [
     "encoders",
     "evaluation",
     "models",
+    "multitask",
     "scoring",
     "tasks",
     "tokenizers",
@@ -49,6 +50,7 @@ KERAS_CLASSES = {
         "TextClassifier",
         "TokenTagger",
     ),
+    "multitask": ("MultiTaskModel",),
 }
 
 

@@ -18,8 +18,12 @@ class StandIn:
 
     def from_config(self, config):
         """Returns an instance of the class itself."""
+        return self.imported().from_config(config)
+
+    def imported(self):
+        """Returns the class itself."""
         part = importlib.import_module(f"keras_corrupt.{self.part}")
-        return getattr(part, self.name).from_config(config)
+        return getattr(part, self.name)
 
 
 def register(classes):

@@ -28,6 +28,7 @@ ROOMS = (
     "scoring",
     "training",
     "downstream",
+    "multitask",
     "convert",
     "evaluation",
 )

@@ -61,8 +61,20 @@ def make_batches(
             yield batch if rows else batch[:3]
 
     first = assemble(features, np.array([0]), batch_size, lengths[0], padding_id)
-    signature = tf.nest.map_structure(_spec, first if rows else first[:3])
-    count = -(-len(features) // batch_size)
+    return as_dataset(
+        batches, first if rows else first[:3], -(-len(features) // batch_size)
+    )
+
+
+def as_dataset(batches, example, count):
+    """Returns the `tf.data.Dataset` of a pass.
+
+    Args:
+        batches: Function without arguments that yields a pass's batches.
+        example: One of them, for its structure; sequences may be of other lengths.
+        count: How many there are.
+    """
+    signature = tf.nest.map_structure(_spec, example)
     dataset = tf.data.Dataset.from_generator(batches, output_signature=signature)
     return dataset.apply(tf.data.experimental.assert_cardinality(count)).prefetch(2)
 

@@ -11,6 +11,7 @@ import numpy as np
 from keras import ops
 
 from keras_corrupt.downstream.model import DownstreamModel, Feature
+from keras_corrupt.downstream.soft_targets import probability
 from keras_corrupt.downstream.span_windows import token_span
 from keras_corrupt.downstream.text_classifier import ClassificationHead
 from keras_corrupt.tasks.glue.winograd import find_schema, other_candidates
@@ -93,9 +94,7 @@ class CandidateRanker(DownstreamModel):
             features.append(Feature(inputs, targets, i))
         return features
 
-    def call(self, inputs, training=False):
-        inputs = self.text_inputs(inputs)
-        hidden = self.encoder(inputs, training=training)
+    def head_outputs(self, hidden, inputs, training=False):
         logits = self.head(hidden, training=training)[..., 0]  # [batch, length]
         candidate = ops.cast(inputs["candidate"], logits.dtype)
         count = ops.maximum(ops.sum(candidate, axis=1), 1)
@@ -106,6 +105,9 @@ class CandidateRanker(DownstreamModel):
         return ops.binary_crossentropy(
             targets["right"], outputs["score"], from_logits=True
         )
+
+    def soft_targets(self, features, outputs):
+        return [{"right": probability(output["score"])} for output in outputs]
 
     def outputs(self, features, batch_size=64):
         # None where no example has a pronoun.

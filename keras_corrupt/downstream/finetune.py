@@ -20,20 +20,10 @@ from keras_corrupt.devices.log_level import hide_start_up_lines
 from keras_corrupt.downstream import results
 from keras_corrupt.training.run_directory import locked
 
-#: Field of `FinetuneConfig` -> its least value.
-LEAST = {
-    "seeds": 1,
-    "retries": 0,
-    "max_length": 8,
-    "max_train_examples": 1,
-    "max_dev_examples": 1,
-    "ensemble": 0,
-}
-
 
 @dataclasses.dataclass(frozen=True)
-class FinetuneConfig:
-    """Everything that decides what fine-tuning does, beside the task."""
+class RunsConfig:
+    """What decides runs of any kind on tasks, beside the tasks."""
 
     preset: str
     """A pretrained or fine-tuned model: its directory, or a trained preset's name."""
@@ -46,8 +36,6 @@ class FinetuneConfig:
     Clark's thesis takes 10, TEAMS 5. More can be added to those that are there."""
     load_weights: bool = True
     """Whether to start from the preset's weights, or from new ones (to compare)."""
-    retries: int = 2
-    """How often a failed run is repeated with another seed."""
     max_length: int | None = None
     """Tokens in a sequence, at most; as many as the encoder reads if that is fewer, or
     if not given."""
@@ -60,20 +48,46 @@ class FinetuneConfig:
 
     settings: dict[str, int | float | str] = dataclasses.field(default_factory=dict)
     """Settings other than the paper's: names and values of `FineTuningSettings`."""
-    search: bool = False
-    """Whether to try all settings that the paper searched, and take the best."""
-    ensemble: int = 0
-    """How many of the best runs to let predict together; 0 for none."""
+
+    @property
+    def least(self):
+        """Field -> its least value."""
+        return {
+            "seeds": 1,
+            "max_length": 8,
+            "max_train_examples": 1,
+            "max_dev_examples": 1,
+        }
 
     def check(self):
         """Raises a `ValueError` for a number that cannot work; names the field."""
-        for name, least in LEAST.items():
+        for name, least in self.least.items():
             value = getattr(self, name)
             if value is not None and value < least:
                 hint = " Leave it out for no limit." * name.startswith("max_")
                 raise ValueError(
                     f"`{name}` must be {least} or more; got {value}.{hint}"
                 )
+
+
+@dataclasses.dataclass(frozen=True)
+class FinetuneConfig(RunsConfig):
+    """Everything that decides what fine-tuning does, beside the task."""
+
+    retries: int = 2
+    """How often a failed run is repeated with another seed."""
+    search: bool = False
+    """Whether to try all settings that the paper searched, and take the best."""
+    ensemble: int = 0
+    """How many of the best runs to let predict together; 0 for none."""
+
+    @property
+    def least(self):
+        return {**super().least, "retries": 0, "ensemble": 0}
+
+    def check(self):
+        """Raises a `ValueError` for a number that cannot work; names the field."""
+        super().check()
         if self.ensemble > self.seeds:
             raise ValueError(
                 f"`ensemble` is {self.ensemble}, but there are {self.seeds} runs: "
@@ -81,17 +95,18 @@ class FinetuneConfig:
             )
 
 
-def main(config, make_tasks, description):
+def main(config, make_tasks, description, run=None):
     """Runs a recipe from the command line.
 
     Args:
-        config: The recipe's `FinetuneConfig`, or one with more fields; its fields
+        config: The recipe's `FinetuneConfig`, or another `RunsConfig`; its fields
             become flags, its values their defaults.
         make_tasks: Function of the configuration that returns the tasks.
         description: Help text, the recipe's docstring.
+        run: Function of the tasks and the configuration; `None` for `finetune`.
 
     Returns:
-        The rows of the table of results.
+        What `run` returns: the rows of the table of results.
     """
     hide_start_up_lines()
     config = tyro.cli(
@@ -106,7 +121,7 @@ def main(config, make_tasks, description):
         config.check()
         if config.system:
             import_class(config.system, Pretrainer)  # by which presets find it
-        return finetune(make_tasks(config), config)
+        return (run or finetune)(make_tasks(config), config)
     except (ValueError, OSError, ImportError) as error:
         sys.exit(f"Error: {in_flags(str(error), config)}")
     except KeyboardInterrupt:
@@ -155,16 +170,7 @@ def finetune(tasks, config):
     config.check()
     # All tasks are checked before anything is made.
     finetuners = [Finetuner(task, config) for task in tasks]
-    output = Path(config.output)
-    try:
-        output.mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryFile(dir=output):
-            pass
-    except OSError as error:
-        raise OSError(
-            f"{config.output} cannot hold results: {error.strerror}. Choose another "
-            "`output`, or mend that."
-        ) from error
+    output = made_directory(config.output)
     rows = []
     with locked(output):
         while finetuners:
@@ -189,3 +195,22 @@ def finetune(tasks, config):
     for row in rows:
         print(f"{row.task}: {Path(row.results[0]['folder']) / 'preset'}")
     return rows
+
+
+def made_directory(output):
+    """Makes the directory of results, and returns its path.
+
+    Raises:
+        OSError: It cannot be made, or written to.
+    """
+    path = Path(output)
+    try:
+        path.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryFile(dir=path):
+            pass
+    except OSError as error:
+        raise OSError(
+            f"{output} cannot hold results: {error.strerror}. Choose another "
+            "`output`, or mend that."
+        ) from error
+    return path

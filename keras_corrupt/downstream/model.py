@@ -35,11 +35,12 @@ class Feature(NamedTuple):
 class DownstreamModel(TokenizerAssets, TextModel):
     """A Transformer encoder with a task's head, from raw examples to predictions.
 
-    A subclass makes `head` in its constructor and defines `features`, `call`,
+    A subclass makes `head` in its constructor and defines `features`, `head_outputs`,
     `sequence_losses` and `decode`. It trains with `fit` on what `batches` returns.
 
     Args:
-        encoder: Constructor arguments of `TransformerEncoder`.
+        encoder: Constructor arguments of `TransformerEncoder`, or one that several
+            models have in common.
         tokenizer: The encoder's `Tokenizer`.
         max_length: The longest sequence to read, at most the encoder's own.
         dropout: Dropout rate of encoder, attention and head.
@@ -57,12 +58,14 @@ class DownstreamModel(TokenizerAssets, TextModel):
         **kwargs,
     ):
         super().__init__(**kwargs)
-        encoder = {**encoder, "dropout": dropout, "attention_dropout": dropout}
-        if tokenizer is not None:
-            encoder["padding_id"] = tokenizer.padding_id
-        self.encoder = TransformerEncoder(
-            **encoder, dtype=self.dtype_policy, name="encoder"
-        )
+        if not isinstance(encoder, TransformerEncoder):
+            encoder = {**encoder, "dropout": dropout, "attention_dropout": dropout}
+            if tokenizer is not None:
+                encoder["padding_id"] = tokenizer.padding_id
+            encoder = TransformerEncoder(
+                **encoder, dtype=self.dtype_policy, name="encoder"
+            )
+        self.encoder = encoder
         longest = self.encoder.max_length
         max_length = max_length or longest
         if not 8 <= max_length <= longest:
@@ -93,6 +96,8 @@ class DownstreamModel(TokenizerAssets, TextModel):
     head_arguments = ()
     #: The target that an array of targets is, where there can be such a one.
     target_name = None
+    #: Names of the soft targets that have a row, or a number, for each token.
+    soft_targets_of_tokens = ()
 
     @classmethod
     def arguments_of(cls, start):
@@ -112,6 +117,12 @@ class DownstreamModel(TokenizerAssets, TextModel):
     def take_weights(self, start):
         """Starts from the weights of a pretrained or fine-tuned model."""
         self.encoder.set_weights(start.encoder.get_weights())
+        self.take_head(start)
+
+    def take_head(self, start):
+        """Takes the head's weights too, of a model with the same one."""
+        if type(start) is type(self) and start.head_config == self.head_config:
+            self.head.set_weights(start.head.get_weights())
 
     def features(self, examples, labels=None):
         """Returns a list of `Feature`, one or more for each example.
@@ -125,8 +136,44 @@ class DownstreamModel(TokenizerAssets, TextModel):
         """
         raise NotImplementedError
 
+    def head_outputs(self, hidden, inputs, training=False):
+        """Runs the head.
+
+        Args:
+            hidden: What the encoder returned, `[batch, length, hidden_size]`.
+            inputs: What `text_inputs` returned.
+            training: Whether dropout is active.
+
+        Returns:
+            A dict of tensors, `[batch, ...]`.
+        """
+        raise NotImplementedError
+
     def sequence_losses(self, outputs, targets):
-        """Returns the loss of each sequence, float32 `[batch]`."""
+        """Returns the loss of each sequence, float32 `[batch]`.
+
+        Args:
+            outputs: What `head_outputs` returned.
+            targets: A dict of targets, as `features` makes them or as `soft_targets`
+                does.
+        """
+        raise NotImplementedError
+
+    def sequence_weights(self, inputs):
+        """Returns the weight of each sequence in a batch's loss, or one for all."""
+        return 1.0
+
+    def soft_targets(self, features, outputs):
+        """Returns what a student learns from this model in the labels' place.
+
+        Args:
+            features: What `features` made of examples with labels.
+            outputs: What `outputs` returned for those.
+
+        Returns:
+            A dict for each feature: a target's name -> the distribution, or number,
+            that takes its place.
+        """
         raise NotImplementedError
 
     def decode(self, examples, features, outputs):
@@ -140,6 +187,11 @@ class DownstreamModel(TokenizerAssets, TextModel):
         raise NotImplementedError
 
     # === Training and prediction ===
+
+    def call(self, inputs, training=False):
+        inputs = self.text_inputs(inputs)
+        hidden = self.encoder(inputs, training=training)
+        return self.head_outputs(hidden, inputs, training)
 
     @property
     def tokenizer(self):
@@ -189,9 +241,10 @@ class DownstreamModel(TokenizerAssets, TextModel):
     def compute_loss(
         self, x=None, y=None, y_pred=None, sample_weight=None, training=True
     ):
-        """The mean of `sequence_losses`, weighted by `sample_weight`, `[batch]`.
+        """The mean of `sequence_losses`, weighted by `sequence_weights`.
 
-        `y` is a dict of targets as `features` makes them, or an array of the target
+        These are multiplied by `sample_weight`, `[batch]`, where it is given. `y` is a
+        dict of targets as `features` makes them, or an array of the target
         that has `target_name`. What layers add to the loss comes on top.
         """
         if y is not None and not isinstance(y, Mapping) and self.target_name:
@@ -203,9 +256,10 @@ class DownstreamModel(TokenizerAssets, TextModel):
                 f"targets of type {type(y).__name__}."
             )
         losses = self.sequence_losses(y_pred, y)
-        if sample_weight is None:
-            sample_weight = ops.ones_like(losses)
-        return weighted_mean(losses, sample_weight) + added_losses(self)
+        weights = ops.ones_like(losses) * self.sequence_weights(x)
+        if sample_weight is not None:
+            weights = weights * sample_weight
+        return weighted_mean(losses, weights) + added_losses(self)
 
     def outputs(self, features, batch_size=64):
         """Runs the model on features.
@@ -285,8 +339,6 @@ class DownstreamModel(TokenizerAssets, TextModel):
         model = cls(**{**config, **arguments}, tokenizer=tokenizer)
         if start is not None and load_weights:
             model.take_weights(start)
-            if same_class and start.head_config == model.head_config:
-                model.head.set_weights(start.head.get_weights())
         return model
 
     @classmethod

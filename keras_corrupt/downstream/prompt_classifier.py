@@ -16,6 +16,7 @@ from keras import ops
 
 from keras_corrupt.downstream.model import DownstreamModel, Feature
 from keras_corrupt.downstream.prompts import Template, demonstration_sets
+from keras_corrupt.downstream.soft_targets import cross_entropy, probabilities
 from keras_corrupt.heads import VocabularyHead
 
 
@@ -190,18 +191,17 @@ class PromptClassifier(DownstreamModel):
             raise ValueError(f"Unknown label {label!r}; the model's are {self.labels}.")
         return {"label": self.labels.index(label)}
 
-    def call(self, inputs, training=False):
-        inputs = self.text_inputs(inputs)
-        hidden = self.encoder(inputs, training=training)
+    def head_outputs(self, hidden, inputs, training=False):
         place = ops.argmax(inputs["mask_place"], axis=1)[:, None]
         logits = self.head(hidden, ops.cast(place, "int32"))[:, 0]
         return {"logits": ops.take(logits, np.array(self.word_ids), axis=1)}
 
     def sequence_losses(self, outputs, targets):
         """Cross-entropy over the classes' words."""
-        return ops.sparse_categorical_crossentropy(
-            targets["label"], outputs["logits"], from_logits=True
-        )
+        return cross_entropy(targets["label"], outputs["logits"])
+
+    def soft_targets(self, features, outputs):
+        return [{"label": probabilities(output["logits"])} for output in outputs]
 
     def decode(self, examples, features, outputs):
         """Returns a label for each example."""
@@ -217,8 +217,7 @@ class PromptClassifier(DownstreamModel):
         """Returns the mean over contexts of the classes' probabilities."""
         found = defaultdict(list)
         for feature, output in zip(features, outputs, strict=True):
-            exponentials = np.exp(output["logits"] - output["logits"].max())
-            found[feature.example].append(exponentials / exponentials.sum())
+            found[feature.example].append(probabilities(output["logits"]))
         return np.stack([np.mean(found[i], axis=0) for i in range(len(found))])
 
     def get_config(self):

@@ -5,6 +5,11 @@ import numpy as np
 from keras import ops
 
 from keras_corrupt.downstream.model import DownstreamModel
+from keras_corrupt.downstream.soft_targets import (
+    cross_entropy,
+    probabilities,
+    probability,
+)
 from keras_corrupt.downstream.span_heads import BertSpanHead, XLNetSpanHead
 from keras_corrupt.downstream.span_windows import (
     Window,
@@ -61,6 +66,7 @@ class SpanExtractor(DownstreamModel):
 
     head_arguments = ("head_type", "answerability")
     further_inputs = ("selectable",)
+    soft_targets_of_tokens = ("start", "end")
 
     def __init__(
         self,
@@ -186,9 +192,7 @@ class SpanExtractor(DownstreamModel):
             raise ValueError(f"`labels[{i}]`, {text!r}, is no text to the tokenizer.")
         return span
 
-    def call(self, inputs, training=False):
-        inputs = self.text_inputs(inputs)
-        hidden = self.encoder(inputs, training=training)
+    def head_outputs(self, hidden, inputs, training=False):
         hidden = ops.cast(hidden, "float32")
         start = inputs.get("start")
         return self.head(hidden, inputs["selectable"], start, training=training)
@@ -196,9 +200,7 @@ class SpanExtractor(DownstreamModel):
     def sequence_losses(self, outputs, targets):
         """Mean cross-entropy of start and end, and that of answerability if any."""
         start, end = (
-            ops.sparse_categorical_crossentropy(
-                targets[name], outputs[f"{name}_logits"], from_logits=True
-            )
+            cross_entropy(targets[name], outputs[f"{name}_logits"])
             for name in ("start", "end")
         )
         loss = (start + end) / 2
@@ -209,6 +211,19 @@ class SpanExtractor(DownstreamModel):
                 from_logits=True,
             )
         return loss
+
+    def soft_targets(self, features, outputs):
+        found = []
+        for feature, output in zip(features, outputs, strict=True):
+            tokens = len(feature.inputs["token_ids"])
+            targets = {
+                name: probabilities(output[f"{name}_logits"][:tokens])
+                for name in ("start", "end")
+            }
+            if "null_score" in output:
+                targets["unanswerable"] = probability(output["null_score"])
+            found.append(targets)
+        return found
 
     def decode(self, examples, features, outputs):
         """Returns an `Answer` for each example."""

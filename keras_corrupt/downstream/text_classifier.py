@@ -5,6 +5,7 @@ import numpy as np
 from keras import ops
 
 from keras_corrupt.downstream.model import DownstreamModel, Feature
+from keras_corrupt.downstream.soft_targets import cross_entropy, probabilities
 from keras_corrupt.encoders.embeddings import initializer
 
 
@@ -19,6 +20,8 @@ class TextClassifier(DownstreamModel):
         labels: The names of the classes; `None` for a number.
         score_range: For a number, the least and the greatest; the head learns where
             in this range a text lies.
+        score_activation: For a number, `"sigmoid"` to keep it within the range, as
+            Clark's thesis does in 3.2.1; `None` for the head's output as it is.
         kwargs: Those of `DownstreamModel`.
 
     Example:
@@ -31,9 +34,17 @@ class TextClassifier(DownstreamModel):
     (2, 2)
     """
 
-    head_arguments = ("labels", "score_range")
+    head_arguments = ("labels", "score_range", "score_activation")
 
-    def __init__(self, encoder, tokenizer, labels=None, score_range=None, **kwargs):
+    def __init__(
+        self,
+        encoder,
+        tokenizer,
+        labels=None,
+        score_range=None,
+        score_activation=None,
+        **kwargs,
+    ):
         super().__init__(encoder, tokenizer, **kwargs)
         if (labels is None) == (score_range is None):
             raise ValueError(
@@ -46,8 +57,14 @@ class TextClassifier(DownstreamModel):
             raise ValueError(
                 f"`score_range` must be (least, greatest); got {score_range!r}."
             )
+        if score_activation not in (None, "sigmoid") or score_activation and labels:
+            raise ValueError(
+                "`score_activation` is None or, for a model with `score_range`, "
+                f"'sigmoid'; got {score_activation!r}."
+            )
         self.labels = None if labels is None else list(labels)
         self.score_range = None if score_range is None else list(score_range)
+        self.score_activation = score_activation
         self.head = ClassificationHead(
             1 if labels is None else len(labels),
             self.dropout,
@@ -105,21 +122,34 @@ class TextClassifier(DownstreamModel):
         return {"label": self.labels.index(label)}
 
     @property
+    def head_config(self):
+        """See `DownstreamModel`; without an activation, as before there was one."""
+        config = super().head_config
+        if self.score_activation is None:
+            del config["score_activation"]
+        return config
+
+    @property
     def target_name(self):
         return "score" if self.labels is None else "label"
 
-    def call(self, inputs, training=False):
-        hidden = self.encoder(inputs, training=training)
-        return {"logits": self.head(hidden[:, 0], training=training)}
+    def head_outputs(self, hidden, inputs, training=False):
+        logits = self.head(hidden[:, 0], training=training)
+        if self.score_activation:  # then it is the place in the range
+            logits = ops.sigmoid(logits)
+        return {"logits": logits}
 
     def sequence_losses(self, outputs, targets):
         """Cross-entropy, or the squared error of the place in the range."""
         logits = outputs["logits"]
         if self.labels is None:
             return ops.square(logits[:, 0] - targets["score"])
-        return ops.sparse_categorical_crossentropy(
-            targets["label"], logits, from_logits=True
-        )
+        return cross_entropy(targets["label"], logits)
+
+    def soft_targets(self, features, outputs):
+        if self.labels is None:
+            return [{"score": output["logits"][0]} for output in outputs]
+        return [{"label": probabilities(output["logits"])} for output in outputs]
 
     def decode(self, examples, features, outputs):
         """Returns a label, or a number within the range, for each example."""
@@ -135,14 +165,14 @@ class TextClassifier(DownstreamModel):
             raise ValueError("The model rates texts with a number; it has no labels.")
         outputs = self.outputs(self.features(examples), batch_size)
         logits = np.stack([output["logits"] for output in outputs])
-        exponentials = np.exp(logits - logits.max(axis=1, keepdims=True))
-        return exponentials / exponentials.sum(axis=1, keepdims=True)
+        return probabilities(logits)
 
     def get_config(self):
         return {
             **super().get_config(),
             "labels": self.labels,
             "score_range": self.score_range,
+            "score_activation": self.score_activation,
         }
 
 

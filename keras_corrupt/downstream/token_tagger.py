@@ -5,6 +5,7 @@ import numpy as np
 from keras import ops
 
 from keras_corrupt.downstream.model import DownstreamModel, Feature
+from keras_corrupt.downstream.soft_targets import cross_entropy, probabilities
 from keras_corrupt.downstream.text_classifier import ClassificationHead
 
 
@@ -33,6 +34,7 @@ class TokenTagger(DownstreamModel):
 
     head_arguments = ("labels",)
     further_inputs = ("word_starts",)
+    soft_targets_of_tokens = ("tag",)
 
     def __init__(self, encoder, tokenizer, labels, **kwargs):
         super().__init__(encoder, tokenizer, **kwargs)
@@ -120,9 +122,7 @@ class TokenTagger(DownstreamModel):
             inputs, {} if tags is None else {"tag": at_starts(tags)}, example
         )
 
-    def call(self, inputs, training=False):
-        inputs = self.text_inputs(inputs)
-        hidden = self.encoder(inputs, training=training)
+    def head_outputs(self, hidden, inputs, training=False):
         return {
             "logits": self.head(hidden, training=training),  # [batch, length, tags]
             "word_starts": inputs["word_starts"],
@@ -130,20 +130,20 @@ class TokenTagger(DownstreamModel):
 
     def sequence_losses(self, outputs, targets):
         """The mean cross-entropy of each sequence's words."""
-        values = ops.sparse_categorical_crossentropy(
-            targets["tag"], outputs["logits"], from_logits=True
-        )  # [batch, length]
+        values = cross_entropy(targets["tag"], outputs["logits"])  # [batch, length]
         weights = ops.cast(outputs["word_starts"], "float32")
         words = ops.sum(weights, axis=1)
         return ops.sum(values * weights, axis=1) / ops.maximum(words, 1.0)
 
-    def compute_loss(
-        self, x=None, y=None, y_pred=None, sample_weight=None, training=True
-    ):
-        """The mean over the words of the batch's real sequences."""
-        words = ops.sum(ops.cast(x["word_starts"], "float32"), axis=1)
-        weights = words if sample_weight is None else sample_weight * words
-        return super().compute_loss(x, y, y_pred, weights, training)
+    def sequence_weights(self, inputs):
+        """Returns the number of words, so that each has the same weight."""
+        return ops.sum(ops.cast(inputs["word_starts"], "float32"), axis=1)
+
+    def soft_targets(self, features, outputs):
+        return [
+            {"tag": probabilities(output["logits"][: len(feature.inputs["token_ids"])])}
+            for feature, output in zip(features, outputs, strict=True)
+        ]
 
     def decode(self, examples, features, outputs):
         """Returns the tags of each example's words."""

@@ -40,7 +40,9 @@ def import_class(name, base):
 
 
 def find_class(name, base):
-    """Finds a registered class. It imports nothing, so that a file may hold the name.
+    """Finds a registered class, or one of this package.
+
+    It imports nothing else, so that a file may hold the name.
 
     Args:
         name: What `registered_name` returned.
@@ -59,6 +61,8 @@ def find_class(name, base):
     'Electra'
     """
     found = keras.saving.get_registered_object(name if ">" in name else _PACKAGE + name)
+    if hasattr(found, "imported"):  # what stands for a class of ours: `keras_classes`
+        found = found.imported()
     return _checked(found, name, base)
 
 

@@ -1,0 +1,65 @@
+"""What decides the runs of multi-task training, beside the tasks."""
+
+import dataclasses
+
+from keras_corrupt.downstream.finetune import RunsConfig
+from keras_corrupt.multitask.strategies import with_those_needed
+
+
+@dataclasses.dataclass(frozen=True)
+class MultiTaskConfig(RunsConfig):
+    """Everything that decides the runs, beside the tasks.
+
+    `settings` are those of models of one task.
+    """
+
+    multi_settings: dict[str, int | float | str] = dataclasses.field(
+        default_factory=dict
+    )
+    """Settings other than the paper's of models of all tasks."""
+    strategies: tuple[str, ...] = ("single", "multi")
+    """What to compare; also `single_to_single`, `multi_to_multi`, `single_to_multi`,
+    `single_to_multi_to_single_to_multi`, `multi_then_single`,
+    `single_to_multi_then_single`, `no_layer_decay`, `no_task_sampling`,
+    `no_annealing_0`, `no_annealing_0.5`."""
+    distill: bool = False
+    """Whether to compare `single_to_multi` too."""
+    teachers: int = 1
+    """How many models teach together, their outputs' mean: those of the first seeds."""
+    teacher_outputs: str | None = None
+    """Directory with a file `TASK.npz` for each task, as another run has them in
+    `soft_targets`: they teach, and no teacher is trained."""
+    smoke: bool = False
+    """Whether to do it all with few examples in one epoch, to see that it runs."""
+
+    @property
+    def least(self):
+        return {**super().least, "teachers": 1}
+
+    @property
+    def compared(self):
+        """The strategies in the table."""
+        names = (*self.strategies, *["single_to_multi"] * self.distill)
+        return tuple(dict.fromkeys(names))
+
+    def check(self):
+        """Raises a `ValueError` for what cannot work; names the field."""
+        super().check()
+        with_those_needed(self.compared)
+        if not self.compared:
+            raise ValueError("`strategies` must be one or more.")
+
+    def shortened(self):
+        """Returns the configuration of a smoke run."""
+        if not self.smoke:
+            return self
+        brief = {"epochs": 1, "batch_size": 8}
+        return dataclasses.replace(
+            self,
+            seeds=min(self.seeds, 2),
+            max_length=min(self.max_length or 32, 32),
+            max_train_examples=min(self.max_train_examples or 16, 16),
+            max_dev_examples=min(self.max_dev_examples or 16, 16),
+            settings={**self.settings, **brief},
+            multi_settings={**self.multi_settings, **brief},
+        )
