@@ -16,7 +16,7 @@ from tqdm import tqdm
 
 from keras_corrupt.downstream import kept_results, results
 from keras_corrupt.downstream.candidate_ranker import CandidateRanker
-from keras_corrupt.downstream.optimizer import optimizer_of
+from keras_corrupt.downstream.optimizer import compiled, set_back
 from keras_corrupt.downstream.prompt_classifier import PromptClassifier
 from keras_corrupt.downstream.span_extractor import SpanExtractor
 from keras_corrupt.downstream.text_classifier import TextClassifier
@@ -25,7 +25,6 @@ from keras_corrupt.models.fine_tuning import size_of
 from keras_corrupt.models.pretrainer import Pretrainer
 from keras_corrupt.models.registry import find_class
 from keras_corrupt.tasks.task import check_name, describe_skipped, describe_unseen
-from keras_corrupt.training.runner import xla_pays
 
 #: Kind of a task -> class of its model.
 MODELS = {
@@ -275,27 +274,14 @@ class Finetuner:
         )
 
     def compiled_model(self, settings, seed):
-        """Returns a model to train.
-
-        It is one for all seeds, set back to the start: compiling takes longer than
-        training on a small task.
-        """
+        """Returns a model to train: one for all seeds, set back to the start."""
         keras.utils.set_random_seed(seed)
-        fresh = self.new_model(settings.dropout)
         steps_per_epoch = -(-len(self.train_features) // settings.batch_size)
-        optimizer = optimizer_of(settings, steps_per_epoch, fresh.encoder.num_layers)
-        fresh.compile(optimizer, jit_compile=xla_pays())
-        optimizer.build(fresh.trainable_variables)
+        fresh = compiled(self.new_model(settings.dropout), settings, steps_per_epoch)
         if self.compiled is None or self.compiled[0] != settings:
             self.compiled = settings, fresh
-        model = self.compiled[1]
-        for variable, start in zip(
-            model.variables + model.optimizer.variables,
-            fresh.variables + optimizer.variables,
-            strict=True,
-        ):
-            variable.assign(start)
-        return model
+        set_back(self.compiled[1], fresh)
+        return self.compiled[1]
 
     def predictions(self, model, name, outputs):
         """Returns the predictions for the split `name`."""

@@ -69,3 +69,8 @@ def fingerprint(preset):
         if path.is_file():
             digest.update(path.read_bytes())
     return f"{os.path.basename(os.path.normpath(preset))} {digest.hexdigest()[:16]}"
+
+
+def file_fingerprint(path):
+    """Returns a hash of a file's content."""
+    return hashlib.sha256(Path(path).read_bytes()).hexdigest()[:16]

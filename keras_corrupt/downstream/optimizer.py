@@ -1,6 +1,7 @@
 """The optimizer of a fine-tuning run, with lower rates for lower layers."""
 
 from keras_corrupt.training.optimizer import AdamW
+from keras_corrupt.training.runner import xla_pays
 from keras_corrupt.training.schedules import WarmupLinearDecay
 
 
@@ -24,6 +25,28 @@ def optimizer_of(settings, steps_per_epoch, num_layers):
         ),
         global_clipnorm=settings.clip_norm or None,
     )
+
+
+def compiled(model, settings, steps_per_epoch):
+    """Returns a model compiled for a run: see `optimizer_of`."""
+    optimizer = optimizer_of(settings, steps_per_epoch, model.encoder.num_layers)
+    model.compile(optimizer, jit_compile=xla_pays())
+    optimizer.build(model.trainable_variables)
+    return model
+
+
+def set_back(model, fresh):
+    """Gives a model and its optimizer the state of another one of the same kind.
+
+    Compiling takes longer than training on a small task, so that one is compiled for
+    all seeds.
+    """
+    for variable, start in zip(
+        model.variables + model.optimizer.variables,
+        fresh.variables + fresh.optimizer.variables,
+        strict=True,
+    ):
+        variable.assign(start)
 
 
 def rate_multipliers(num_layers, decay, rule="paper"):

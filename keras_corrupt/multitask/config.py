@@ -16,7 +16,7 @@ class MultiTaskConfig(RunsConfig):
     multi_settings: dict[str, int | float | str] = dataclasses.field(
         default_factory=dict
     )
-    """Settings other than the paper's of models of all tasks."""
+    """Settings of models of all tasks, other than what follows from `settings`."""
     strategies: tuple[str, ...] = ("single", "multi")
     """What to compare; also `single_to_single`, `multi_to_multi`, `single_to_multi`,
     `single_to_multi_to_single_to_multi`, `multi_then_single`,
@@ -27,8 +27,8 @@ class MultiTaskConfig(RunsConfig):
     teachers: int = 1
     """How many models teach together, their outputs' mean: those of the first seeds."""
     teacher_outputs: str | None = None
-    """Directory with a file `TASK.npz` for each task, as another run has them in
-    `soft_targets`: they teach, and no teacher is trained."""
+    """Directory with a file `TASK.npz` for each task, as another run left in
+    `teachers`: they teach, and no teacher is trained."""
     smoke: bool = False
     """Whether to do it all with few examples in one epoch, to see that it runs."""
 

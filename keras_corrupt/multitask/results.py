@@ -1,0 +1,122 @@
+"""What the runs come to: a table as the thesis's 3.1, and how sure differences are."""
+
+import json
+import statistics
+from pathlib import Path
+
+from keras_corrupt.multitask.significance import bootstrap, holm, mann_whitney
+from keras_corrupt.training.run_directory import write_whole
+
+AVERAGE = "average"
+#: What a strategy must be better than for its stars.
+BASELINES = ("single", "multi")
+#: What the others' averages are compared with, as in tables 3.3 and 3.4.
+REFERENCE = "single_to_multi"
+
+
+def with_average(found):
+    """Adds the mean over tasks, seed by seed: strategy -> column -> scores."""
+    return {
+        name: {
+            AVERAGE: [
+                statistics.mean(scores) for scores in zip(*tasks.values(), strict=True)
+            ],
+            **tasks,
+        }
+        for name, tasks in found.items()
+    }
+
+
+def stars(found):
+    """Returns (strategy, column) -> the stars of table 3.1.
+
+    One, two or three stars mean that the strategy is better than both `single` and
+    `multi` with p below 0.05, 0.01 and 0.001: bootstrap tests, with the correction of
+    Holm for all cells of the table.
+
+    Args:
+        found: What `with_average` returned.
+    """
+    baselines = [name for name in BASELINES if name in found]
+    cells = [
+        (name, column)
+        for name in found
+        for column in found[name]
+        if name not in BASELINES and baselines
+    ]
+    p_values = []
+    for name, column in cells:
+        scores = found[name][column]
+        others = [found[baseline][column] for baseline in baselines]
+        better = all(statistics.mean(scores) > statistics.mean(x) for x in others)
+        p_values.append(max(bootstrap(scores, x) for x in others) if better else 1.0)
+    return {
+        cell: "*" * sum(p < limit for limit in (0.05, 0.01, 0.001))
+        for cell, p in zip(cells, holm(p_values), strict=True)
+    }
+
+
+def table(found, metrics):
+    """Returns a Markdown table: the median of each strategy's runs, and their spread.
+
+    Args:
+        found: What `with_average` returned.
+        metrics: Task -> the name of its metric.
+    """
+    marks = stars(found)
+    columns = list(next(iter(found.values())))
+    titles = [f"{c} ({metrics[c]})" if c in metrics else c for c in columns]
+    lines = [["strategy", *titles, "runs"], ["---", *["---:"] * (len(columns) + 1)]]
+    for name, scores in found.items():
+        cells = [
+            f"{statistics.median(scores[c]):.1f}{marks.get((name, c), '')} "
+            f"({min(scores[c]):.1f} to {max(scores[c]):.1f})"
+            for c in columns
+        ]
+        lines.append([name, *cells, str(len(scores[AVERAGE]))])
+    return "\n".join("| " + " | ".join(line) + " |" for line in lines)
+
+
+def comparison(found):
+    """Returns a Markdown table of averages beside that of `single_to_multi`.
+
+    Mann-Whitney U tests, with the correction of Holm. Empty without that strategy.
+    """
+    others = [name for name in found if name != REFERENCE]
+    if REFERENCE not in found or not others:
+        return ""
+    reference = found[REFERENCE][AVERAGE]
+    p_values = [mann_whitney(found[name][AVERAGE], reference) for name in others]
+    lines = [f"| average | beside {REFERENCE} | p |", "| --- | ---: | ---: |"]
+    for name, p in zip(others, holm(p_values), strict=True):
+        median = statistics.median(found[name][AVERAGE])
+        difference = median - statistics.median(reference)
+        lines.append(f"| {name} | {difference:+.1f} | {p:.3f} |")
+    return "\n".join(lines)
+
+
+def write(found, finetuners, output):
+    """Writes `results.md` and `results.json`; returns the tables.
+
+    Args:
+        found: Strategy -> task -> the scores of its runs.
+        finetuners: Task -> its `Finetuner`.
+        output: Where to.
+    """
+    metrics = {name: f.task.main_metric for name, f in finetuners.items()}
+    whole = with_average(found)
+    text = (
+        "Median of the runs (least to most), development sets. Stars: better than "
+        "single and multi, p < 0.05, 0.01, 0.001 (bootstrap, Holm).\n\n"
+        + table(whole, metrics)
+    )
+    if more := comparison(whole):
+        text += f"\n\nMann-Whitney U tests, Holm:\n\n{more}"
+    guesses = {name: f.guess for name, f in finetuners.items()}
+    text += "\n\nGuessing reaches " + ", ".join(
+        f"{name} {guess:.1f}" for name, guess in guesses.items()
+    )
+    content = {"scores": found, "metrics": metrics, "guesses": guesses}
+    write_whole(Path(output) / "results.json", json.dumps(content, indent=2) + "\n")
+    write_whole(Path(output) / "results.md", text + "\n")
+    return text
