@@ -11,6 +11,7 @@ from keras_corrupt.convert.saved_model_spans import extractor_signatures
 from keras_corrupt.downstream.span_extractor import SpanExtractor
 from keras_corrupt.downstream.text_classifier import TextClassifier
 from keras_corrupt.downstream.token_tagger import TokenTagger
+from keras_corrupt.multitask.multi_task_model import MultiTaskModel
 from keras_corrupt.tokenizers.in_graph import GraphTokenizer, pack
 
 
@@ -35,6 +36,8 @@ def export_saved_model(model, directory):
       `null_probability`, float32 `[batch]`, 0 without answerability. A context
       without any text, which the model itself refuses, has the answer `""` and a
       score below -1e8.
+    - `MultiTaskModel`: those of each task's model, by the task's name in the place of
+      `serving_default`, and `pair of NAME`.
 
     Args:
         model: A fine-tuned model, on the TensorFlow backend.
@@ -52,11 +55,12 @@ def export_saved_model(model, directory):
             f"{keras.backend.backend()}. Save the model with save_to_preset, and load "
             "and export the preset where KERAS_BACKEND=tensorflow."
         )
-    if type(model) not in SIGNATURES:
-        raise ValueError(
-            f"`model` must be one of {[cls.__name__ for cls in SIGNATURES]}; got a "
-            f"{type(model).__name__}."
-        )
+    for part in (model, *getattr(model, "parts", ())):
+        if type(part) not in SIGNATURES:
+            raise ValueError(
+                f"`model` must be one of {[cls.__name__ for cls in SIGNATURES]}; got a "
+                f"{type(part).__name__}."
+            )
     directory = Path(directory)
     if directory.exists() and (not directory.is_dir() or any(directory.iterdir())):
         raise ValueError(
@@ -137,11 +141,22 @@ def tagger_signatures(model, tokenize):
     return {"serving_default": tag}
 
 
+def multi_task_signatures(model, tokenize):
+    """Returns signature name -> function of a `MultiTaskModel`."""
+    found = {}
+    for name, part in zip(model.tasks, model.parts, strict=True):
+        for signature, function in SIGNATURES[type(part)](part, tokenize).items():
+            default = signature == "serving_default"
+            found[name if default else f"{signature} of {name}"] = function
+    return found
+
+
 #: Class -> function of a model and its `GraphTokenizer` that returns the signatures.
 SIGNATURES = {
     TextClassifier: classifier_signatures,
     TokenTagger: tagger_signatures,
     SpanExtractor: extractor_signatures,
+    MultiTaskModel: multi_task_signatures,
 }
 
 

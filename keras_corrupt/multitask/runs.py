@@ -92,7 +92,10 @@ class Runs:
         self.strategies = with_those_needed(
             config.compared, teachers=config.teacher_outputs is None
         )
-        for name in self.strategies:  # errors come before any work
+        # Errors come before any work.
+        for finetuner in finetuners:
+            _ = finetuner.train_features
+        for name in self.strategies:
             for group in self.groups(name):
                 self.settings(name, group)
         if config.teacher_outputs is not None:

@@ -2,12 +2,17 @@
 
 import numpy as np
 
+#: Fewer runs tell nothing by a bootstrap.
+LEAST_RUNS = 5
+
 
 def bootstrap(a, b, samples=20_000, seed=0):
     """Returns the p-value of a difference between the means of two sets of runs.
 
     Both are moved to a common mean, and runs drawn from each with replacement: the
     p-value, two-sided, is how often their means differ as much as those of the runs.
+    Deviations count `sqrt(n / (n - 1))` times, since a few runs differ less from their
+    own mean than from the true one; even so, fewer than five say nothing: 1.
 
     Args:
         a: Scores.
@@ -15,13 +20,19 @@ def bootstrap(a, b, samples=20_000, seed=0):
         samples: How often runs are drawn.
         seed: With which they are drawn.
 
-    >>> bootstrap([1, 2, 3], [1, 2, 3])
+    >>> bootstrap([1, 2, 3, 4, 5], [1, 2, 3, 4, 5])
     1.0
     """
     a, b = np.asarray(a, "float64"), np.asarray(b, "float64")
+    if min(len(a), len(b)) < LEAST_RUNS:
+        return 1.0
     difference = abs(a.mean() - b.mean())
     rng = np.random.default_rng(seed)
-    means = [rng.choice(x - x.mean(), (samples, len(x))).mean(axis=1) for x in (a, b)]
+    means = [
+        rng.choice((x - x.mean()) * (len(x) / (len(x) - 1)) ** 0.5, (samples, len(x)))
+        for x in (a, b)
+    ]
+    means = [drawn.mean(axis=1) for drawn in means]
     as_great = np.abs(means[0] - means[1]) >= difference - 1e-12
     # The runs themselves are one of the draws, so that none is beyond all doubt.
     return float((as_great.sum() + 1) / (samples + 1))

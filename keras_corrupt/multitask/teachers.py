@@ -125,10 +125,10 @@ def key_of(feature):
 def check_head(teacher, of_teacher, of_student):
     """Raises a `ValueError` where a teacher's outputs mean something else.
 
-    >>> check_head("runs/a", {"labels": ["no", "yes"]}, {"labels": ["yes", "no"]})
-    Traceback (most recent call last):
-    ValueError: The teacher runs/a has labels=['no', 'yes'], but the student
-    labels=['yes', 'no']: they must be the same, in the same order.
+    Args:
+        teacher: Its name.
+        of_teacher: What its outputs mean: names and values.
+        of_student: The same of the student's.
     """
     for name in sorted({*of_teacher, *of_student}):
         a, b = of_teacher.get(name), of_student.get(name)

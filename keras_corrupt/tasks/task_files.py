@@ -101,9 +101,11 @@ def _task(path, name, table):
             f"{where} has {', '.join(map(repr, unknown))}; a task of the kind {kind!r} "
             f"takes {', '.join((*_FILES, *arguments))}."
         )
-    files = {
-        split: str(path.parent / table.pop(split)) for split in _FILES if split in table
-    }
+    files = {split: table.pop(split) for split in _FILES if split in table}
+    for split, file in files.items():
+        if not isinstance(file, str):
+            raise ValueError(f"{where}: `{split}` must be the path of a file.")
+        files[split] = str(path.parent / file)
     if "train" not in files:
         raise ValueError(f"{where} must name the file of its examples as `train`.")
     try:

@@ -1,0 +1,210 @@
+"""The runs of a comparison: made once, continued, refused."""
+
+import dataclasses
+import json
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from keras_corrupt.downstream import TextClassifier
+from keras_corrupt.downstream.model import load_preset
+from keras_corrupt.models.fine_tuning import settings
+from keras_corrupt.multitask import MultiTaskConfig, MultiTaskModel, run
+from keras_corrupt.multitask.strategies import STRATEGIES, settings_of
+from keras_corrupt.tasks.task import Split
+from keras_corrupt.tasks.text_task import TextTask
+from tests.downstream.conftest import cats_and_dogs
+
+ROOT = Path(__file__).parents[2]
+
+pytest.importorskip("statsmodels")
+
+
+def small_tasks(train=24):
+    animals = {"train": cats_and_dogs(train), "dev": cats_and_dogs(10, seed=1)}
+
+    def lengths(split):
+        labels = [float(len(text.split())) for text in split.examples]
+        return dataclasses.replace(split, labels=labels)
+
+    words = {name: lengths(split) for name, split in animals.items()}
+    return [
+        TextTask("animals", animals, ["cat", "dog"], metrics=("accuracy",)),
+        TextTask("words", words, None, (0, 10), ("spearman",)),
+    ]
+
+
+@pytest.fixture
+def config(preset, tmp_path):
+    return small_config(preset, tmp_path / "out")
+
+
+def small_config(preset, output, **changes):
+    quick = {"learning_rate": 5e-3, "epochs": 2, "batch_size": 4}
+    return MultiTaskConfig(
+        preset=preset, output=str(output), seeds=1, settings=quick, **changes
+    )
+
+
+def files(folder):
+    found = {p: p.stat().st_mtime_ns for p in folder.rglob("*") if p.is_file()}
+    return {p: t for p, t in found.items() if not p.name.startswith("results")}
+
+
+def test_all_is_made_once_and_compared(config, tmp_path, capsys):
+    compared = ("single", "multi", "multi_then_single")
+    config = dataclasses.replace(config, strategies=compared, distill=True)
+    found = run(small_tasks(), config)
+    assert {*found} == {*compared, "single_to_multi"}
+    output = tmp_path / "out"
+    assert "| single_to_multi | " in capsys.readouterr().out
+    assert "| single_to_multi | " in (output / "results.md").read_text()
+    for name in found:
+        for group in ["all"] if STRATEGIES[name].multi else ["animals", "words"]:
+            folder = output / name / group
+            result = json.loads((folder / "seed-0.json").read_text())
+            tasks = ["animals", "words"] if group == "all" else [group]
+            assert result["scores"] == {task: found[name][task][0] for task in tasks}
+            assert not (folder / "seed-0.checkpoints").exists()
+            # What was saved predicts what was scored.
+            model = load_preset(folder / "preset")
+            kind = MultiTaskModel if group == "all" else TextClassifier
+            assert type(model) is kind
+            for task in small_tasks():
+                if task.name in tasks:
+                    part = model.part(task.name) if group == "all" else model
+                    predicted = part.predictions(task.splits["dev"].examples)
+                    metrics = task.metrics(predicted, task.splits["dev"])
+                    score = metrics[task.main_metric]
+                    assert score == pytest.approx(found[name][task.name][0])
+    taught, multi = (
+        json.loads((output / name / "all" / "seed-0.json").read_text())["curve"]
+        for name in ("single_to_multi", "multi")
+    )
+    assert taught[0]["loss"] != multi[0]["loss"]
+
+    times = files(output)
+    assert run(small_tasks(), config) == found
+    assert files(output) == times
+    # With teachers' files from elsewhere no teacher is needed.
+    elsewhere = tmp_path / "elsewhere"
+    other = dataclasses.replace(
+        config,
+        output=str(elsewhere),
+        strategies=("single_to_multi",),
+        teacher_outputs=str(output / "teachers" / "single"),
+    )
+    again = run(small_tasks(), other)
+    assert not (elsewhere / "single").exists()
+    for task, scores in again["single_to_multi"].items():
+        assert scores == pytest.approx(found["single_to_multi"][task], abs=1e-3)
+    (elsewhere / "cut").mkdir()
+    for task in ("animals", "words"):
+        whole = (output / "teachers" / "single" / f"{task}.npz").read_bytes()
+        (elsewhere / "cut" / f"{task}.npz").write_bytes(whole[:-100])
+    cut = dataclasses.replace(
+        other, output=str(tmp_path / "new"), teacher_outputs=str(elsewhere / "cut")
+    )
+    with pytest.raises(ValueError, match="animals.npz is no whole file of teachers'"):
+        run(small_tasks(), cut)
+    assert not (tmp_path / "new").exists()
+
+
+KILLED = """
+import os, signal, sys
+from keras_corrupt.multitask import run, trainer
+from tests.multitask.test_runs import small_config, small_tasks
+
+preset, output = sys.argv[1:]
+epochs = iter(range(100))
+fit = trainer.fit
+
+def killed(*args):
+    loss = fit(*args)
+    if next(epochs) == 6:  # within the third of four epochs of `multi`
+        os.kill(os.getpid(), signal.SIGKILL)
+    return loss
+
+trainer.fit = killed
+run(small_tasks(), small_config(preset, output))
+"""
+
+
+@pytest.mark.tensorflow_only  # Twice would take long; checkpoints are the same.
+def test_a_killed_run_goes_on_to_the_same_weights(preset, tmp_path):
+    killed = subprocess.run(
+        [sys.executable, "-c", KILLED, preset, str(tmp_path / "killed")],
+        cwd=ROOT,
+        env=os.environ | {"PYTHONPATH": str(ROOT)},
+        capture_output=True,
+        text=True,
+        timeout=300,
+    )
+    assert killed.returncode == -signal.SIGKILL, killed.stderr
+    folder = tmp_path / "killed"
+    (checkpoint,) = folder.glob("multi/all/seed-0.checkpoints/*.npz")
+    assert checkpoint.name == "step-000000002.npz"
+    before = files(folder / "single")
+    run(small_tasks(), small_config(preset, folder))
+    assert files(folder / "single") == before
+    whole = tmp_path / "whole"
+    run(small_tasks(), small_config(preset, whole))
+    models = [load_preset(path / "multi/all/preset") for path in (folder, whole)]
+    for a, b in zip(*(model.get_weights() for model in models), strict=True):
+        np.testing.assert_array_equal(a, b)
+    a, b = (
+        json.loads((path / "multi/all/seed-0.json").read_text())
+        for path in (folder, whole)
+    )
+    assert a["scores"] == b["scores"]
+    assert [p["loss"] for p in a["curve"]] == [p["loss"] for p in b["curve"]]
+
+
+def test_bad_tasks_and_settings_are_refused_before_any_work(config, tmp_path):
+    def refused(message, tasks=None, **changes):
+        with pytest.raises(ValueError, match=message):
+            run(tasks or small_tasks(), dataclasses.replace(config, **changes))
+
+    refused("Two tasks have one name, 'animals'", small_tasks() + small_tasks()[:1])
+    refused("`strategies` has 'all'; known are single, multi", strategies=("all",))
+    refused("`teachers` must be 1 or more; got 0", teachers=0)
+    refused("`settings`: there is no setting rate", settings={"rate": 1})
+    refused("there is no setting rate", multi_settings={"rate": 1})
+    refused("no example in 'dev'", [_with(small_tasks()[0], dev=Split([], [], []))])
+    refused("is no whole file of teachers' outputs", teacher_outputs=str(tmp_path))
+    with pytest.raises(ValueError, match="All of the 1 training examples of animals"):
+        small_tasks(train=1)
+    cow = Split(["a", "b"], ["cat", "cow"], ["0", "1"])
+    strange = _with(small_tasks()[0], train=cow)
+    refused("Unknown label 'cow'", [strange])
+    assert not (tmp_path / "out").exists()
+
+
+def _with(task, **splits):
+    task.splits = {**task.splits, **splits}
+    return task
+
+
+def test_settings_of_large_encoders_are_the_thesis_s():
+    large = settings("large", "CoLA")
+    multi = settings_of(STRATEGIES["single_to_multi"], large)
+    assert (multi.learning_rate, multi.epochs, multi.batch_size, multi.layer_decay) == (
+        *(1e-4, 6, 128, 0.9),
+    )
+    assert settings_of(STRATEGIES["single"], large) == large
+    after = settings_of(STRATEGIES["single_to_multi_then_single"], large)
+    assert after.learning_rate == pytest.approx(1e-5)
+    assert dataclasses.replace(after, learning_rate=5e-5) == large
+    assert settings_of(STRATEGIES["no_layer_decay"], large).layer_decay == 1.0
+
+
+def test_smoke_is_brief(config):
+    brief = dataclasses.replace(config, smoke=True, seeds=9).shortened()
+    assert (brief.seeds, brief.max_train_examples, brief.max_length) == (2, 16, 32)
+    assert brief.settings["epochs"] == brief.multi_settings["epochs"] == 1
+    assert config.shortened() is config
