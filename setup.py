@@ -22,6 +22,7 @@ TEXT = [
 
 BEAM = ["apache-beam>=2.60"]
 JAX = ["jax>=0.4.36"]
+MULTITASK = ["statsmodels>=0.14.4"]
 SQUAD = ["tf-models-official>=2.20,<2.21"]
 TFDS = ["tensorflow-datasets>=4.9.7"]
 
@@ -66,11 +67,13 @@ setup(
         "beam": BEAM,
         "benchmark": [*SQUAD, "keras-hub>=0.21", "psutil>=6", "transformers>=4.56"],
         "jax": JAX,
+        "multitask": MULTITASK,
         "squad": SQUAD,
         "tfds": TFDS,
         "test": [
             *BEAM,
             *JAX,
+            *MULTITASK,
             *SQUAD,
             "hypothesis>=6.100",
             "ipykernel>=6.29",

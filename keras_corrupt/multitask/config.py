@@ -46,6 +46,11 @@ class MultiTaskConfig(RunsConfig):
         """Raises a `ValueError` for what cannot work; names the field."""
         super().check()
         with_those_needed(self.compared)
+        if self.teachers > self.seeds:
+            raise ValueError(
+                f"`teachers` is {self.teachers}, but there are {self.seeds} runs: "
+                "raise `seeds`."
+            )
         if not self.compared:
             raise ValueError("`strategies` must be one or more.")
 

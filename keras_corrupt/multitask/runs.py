@@ -159,7 +159,7 @@ class Runs:
         """Returns how many runs a strategy needs: all, or those that teach."""
         starts = [STRATEGIES[other].start for other in self.strategies]
         if name in self.config.compared or name in starts:
-            return max(self.config.seeds, self.config.teachers)
+            return self.config.seeds
         return self.config.teachers
 
     def trainer(self, name, group):

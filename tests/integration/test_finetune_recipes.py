@@ -122,6 +122,38 @@ def test_tagging(run, tmp_path):
     assert row["results"][0]["metric"] == "f1"
 
 
+def test_multitask(tmp_path, preset, monkeypatch, capsys):  # noqa: F811
+    """Tasks of GLUE and of one's own, in one command."""
+    pytest.importorskip("statsmodels")
+    toml = ["[animals]", 'kind = "tagging"', "[sentiment]", 'kind = "text"']
+    for seed, name in enumerate(("train", "dev")):
+        split = cats_and_dogs(16, seed)
+        tags = {"cat": "B-ANIMAL", "dog": "B-ANIMAL"}
+        lines = []
+        for text in split.examples:
+            lines += [f"{word} {tags.get(word, 'O')}" for word in text.split()] + [""]
+        (tmp_path / f"{name}.txt").write_text("\n".join(lines))
+        toml.insert(2, f'{name} = "{name}.txt"')
+        rows = zip(split.examples, split.labels, strict=True)
+        write_table(tmp_path / f"{name}.tsv", [("review", "label"), *rows])
+        toml.append(f'{name} = "{name}.tsv"')
+        rows = [(text, int("cat" in text)) for text in split.examples]
+        write_table(
+            tmp_path / "glue" / "SST-2" / f"{name}.tsv", [("sentence", "label"), *rows]
+        )
+    (tmp_path / "tasks.toml").write_text("\n".join([*toml, 'text = "review"']))
+    flags = ["--preset", preset, "--output", tmp_path / "out", "--smoke"]
+    flags += ["--data", tmp_path / "glue", "--tasks", "SST-2", "--seeds", "1"]
+    flags += ["--task_file", tmp_path / "tasks.toml", "--distill"]
+    monkeypatch.setattr("sys.argv", ["recipe", *map(str, flags)])
+    runpy.run_path(str(recipe("multitask")), run_name="__main__")
+    found = json.loads((tmp_path / "out" / "results.json").read_text())
+    assert [*found["scores"]] == ["single", "multi", "single_to_multi"]
+    metrics = {"SST-2": "accuracy", "animals": "f1", "sentiment": "accuracy"}
+    assert found["metrics"] == metrics
+    assert "| single_to_multi | " in capsys.readouterr().out
+
+
 def test_text(run, tmp_path):
     split = cats_and_dogs(40)
     rows = zip(split.examples, split.labels, strict=True)

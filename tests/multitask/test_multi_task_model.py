@@ -6,7 +6,7 @@ import pytest
 
 from keras_corrupt.downstream import TextClassifier, TokenTagger
 from keras_corrupt.downstream.model import DownstreamModel, load_preset
-from keras_corrupt.downstream.optimizer import optimizer_of
+from keras_corrupt.downstream.optimizer import compiled
 from keras_corrupt.models.fine_tuning import settings
 from keras_corrupt.models.registry import find_class
 from keras_corrupt.multitask import MultiTaskModel
@@ -68,16 +68,11 @@ def test_one_task_is_trained_as_by_its_own_model(name, tokenizer):
             features = model.features({name: examples}, {name: labels})
         else:
             features = model.features(examples, labels)
-        model.compile(optimizer_of(settings("tiny", name), 10, 1), jit_compile=False)
+        compiled(model, settings("tiny", name), 10)
         batches = model.batches(features, 2, seed=7)
         record = model.fit(batches, epochs=2, verbose=0, shuffle=False)
         losses.append(record.history["loss"])
-        weights.append(
-            [
-                v.numpy() if hasattr(v, "numpy") else np.array(v)
-                for v in model.trainable_variables
-            ]
-        )
+        weights.append([np.array(v) for v in model.trainable_variables])
     np.testing.assert_allclose(*losses, rtol=1e-6)
     for a, b in zip(*weights, strict=True):
         np.testing.assert_allclose(a, b, atol=1e-6)
@@ -99,6 +94,22 @@ def test_all_heads_with_masked_losses_are_those_needed(model, tokenizer):
     assert found[0][0] == pytest.approx(found[1][0], rel=1e-5)
     for a, b in zip(found[0][1], found[1][1], strict=True):
         np.testing.assert_allclose(a, b, atol=2e-6)
+
+
+@pytest.mark.tensorflow_only  # Rows of a task are of no fixed number.
+def test_the_heads_needed_train_to_the_same_weights(tokenizer):
+    weights = []
+    for all_heads in (True, False):
+        keras.utils.set_random_seed(0)
+        model = MultiTaskModel(
+            ENCODER, tokenizer, TASKS, dropout=0.0, all_heads=all_heads
+        )
+        compiled(model, settings("tiny", ""), 5)
+        batches = model.batches(model.features(EXAMPLES, LABELS), 4)
+        model.fit(batches, verbose=0, shuffle=False)
+        weights.append(model.get_weights())
+    for a, b in zip(*weights, strict=True):
+        np.testing.assert_allclose(a, b, atol=1e-5)
 
 
 def test_the_loss_is_the_mean_of_the_tasks_by_their_rows(model):
