@@ -14,6 +14,29 @@ BASELINES = ("single", "multi")
 REFERENCE = "single_to_multi"
 
 
+def scores_of(results):
+    """Returns task -> the scores of its runs.
+
+    Args:
+        results: Folder -> the results of a strategy's runs.
+    """
+    return {
+        task: [run["scores"][task] for run in runs]
+        for runs in results.values()
+        for task in runs[0]["scores"]
+    }
+
+
+def speed_of(results):
+    """Returns how many sequences a second were trained on: all over all seconds."""
+    runs = [run for runs in results.values() for run in runs]
+    seconds = [run["train_seconds"] for run in runs]
+    sequences = [
+        run["sequences_per_second"] * s for run, s in zip(runs, seconds, strict=True)
+    ]
+    return sum(sequences) / sum(seconds)
+
+
 def with_average(found):
     """Adds the mean over tasks, seed by seed: strategy -> column -> scores."""
     return {
@@ -95,11 +118,12 @@ def comparison(found):
     return "\n".join(lines)
 
 
-def write(found, finetuners, output):
+def write(found, speeds, finetuners, output):
     """Writes `results.md` and `results.json`; returns the tables.
 
     Args:
         found: Strategy -> task -> the scores of its runs.
+        speeds: Strategy -> sequences a second in training.
         finetuners: Task -> its `Finetuner`.
         output: Where to.
     """
@@ -116,7 +140,15 @@ def write(found, finetuners, output):
     text += "\n\nGuessing reaches " + ", ".join(
         f"{name} {guess:.1f}" for name, guess in guesses.items()
     )
-    content = {"scores": found, "metrics": metrics, "guesses": guesses}
+    text += "\nTraining read, of sequences a second, " + ", ".join(
+        f"{name} {speed:.0f}" for name, speed in speeds.items()
+    )
+    content = {
+        "scores": found,
+        "metrics": metrics,
+        "guesses": guesses,
+        "sequences_per_second": speeds,
+    }
     write_whole(Path(output) / "results.json", json.dumps(content, indent=2) + "\n")
     write_whole(Path(output) / "results.md", text + "\n")
     return text

@@ -14,6 +14,7 @@ import dataclasses
 import functools
 import json
 import math
+import shutil
 from pathlib import Path
 
 import numpy as np
@@ -27,12 +28,13 @@ from keras_corrupt.downstream.finetune import (
 from keras_corrupt.downstream.finetuner import Finetuner, with_changes
 from keras_corrupt.multitask import results, teachers
 from keras_corrupt.multitask.multi_task_model import check_names
+from keras_corrupt.multitask.significance import holm
 from keras_corrupt.multitask.strategies import (
     STRATEGIES,
     settings_of,
     with_those_needed,
 )
-from keras_corrupt.multitask.trainer import Trainer, forget
+from keras_corrupt.multitask.trainer import Trainer
 from keras_corrupt.training.run_directory import locked, write_whole
 
 ALL = "all"
@@ -57,12 +59,13 @@ def run(tasks, config):
     output = made_directory(config.output)
     with locked(output):
         print(runs.banner(), flush=True)
-        found = {}
+        found, speeds = {}, {}
         for name in runs.strategies:
             made = runs.of_strategy(name)
             if name in config.compared:
-                found[name] = made
-                text = results.write(found, runs.finetuners, output)
+                found[name] = results.scores_of(made)
+                speeds[name] = results.speed_of(made)
+                text = results.write(found, speeds, runs.finetuners, output)
     print(f"\n{text}\n\nIn {output}: results.md, results.json. Best models:")
     for name in found:
         for group in runs.groups(name):
@@ -93,6 +96,8 @@ class Runs:
             config.compared, teachers=config.teacher_outputs is None
         )
         # Errors come before any work.
+        if not {*config.compared} <= {*results.BASELINES}:
+            holm([1.0])  # needs a package that may be missing
         for finetuner in finetuners:
             _ = finetuner.train_features
         for name in self.strategies:
@@ -142,18 +147,16 @@ class Runs:
         """Makes a strategy's runs.
 
         Returns:
-            Task -> the scores of its runs.
+            Folder -> the results of its runs.
         """
-        scores = {}
-        for group, tasks in self.groups(name).items():
+        found = {}
+        for group in self.groups(name):
             trainer = functools.cache(functools.partial(self.trainer, name, group))
-            found = [
+            found[group] = [
                 self.result(name, group, seed, trainer)
                 for seed in range(self.seeds_of(name))
             ]
-            for task in tasks:
-                scores[task] = [result["scores"][task] for result in found]
-        return scores
+        return found
 
     def seeds_of(self, name):
         """Returns how many runs a strategy needs: all, or those that teach."""
@@ -276,7 +279,7 @@ class Runs:
             flush=True,
         )
         self.save(path, name, model, outputs, result)
-        forget(checkpoints)
+        shutil.rmtree(checkpoints, ignore_errors=True)
         return result
 
     def failures(self, trainer, model, outputs, curve):

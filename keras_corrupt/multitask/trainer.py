@@ -1,9 +1,7 @@
 """Training of one model, of one task or several, that goes on where it was stopped."""
 
-import dataclasses
 import json
 import math
-import shutil
 import time
 
 import keras
@@ -73,8 +71,8 @@ class Trainer:
         Args:
             preset: Where it starts.
             seed: The run's.
-            folder: A `Path`, of checkpoints that go once they are not needed:
-                `forget`.
+            folder: A `Path`, of checkpoints; to be removed once the run's result is
+                kept.
             identity: All that decides the run, as JSON holds it.
 
         Returns:
@@ -108,6 +106,8 @@ class Trainer:
             seconds = time.perf_counter() - start
             curve.append({"epoch": epoch + 1, "loss": loss, "seconds": seconds})
             if not math.isfinite(loss):
+                # Nothing can be read off such a model; it counts as not trained.
+                model = self.new_model(preset, seed)
                 break
             if self.settings.report == "best":
                 curve[-1]["score"] = self.score(self.outputs(model, dev_only=True))
@@ -163,13 +163,3 @@ class Trainer:
         """Returns the mean of all tasks' scores."""
         scores = self.scores(self.metrics(outputs))
         return sum(scores.values()) / len(scores)
-
-
-def forget(folder):
-    """Removes the checkpoints of a run that is done."""
-    shutil.rmtree(folder, ignore_errors=True)
-
-
-def settings_as_json(settings):
-    """Returns `FineTuningSettings` as a result records them."""
-    return json.loads(json.dumps(dataclasses.asdict(settings)))

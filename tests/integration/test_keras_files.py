@@ -25,6 +25,7 @@ from keras_corrupt.models import (
     TwoTower,
     UnigramElectra,
 )
+from keras_corrupt.multitask import MultiTaskModel  # noqa: F401, registers it
 from keras_corrupt.training import AdamW, WarmupLinearDecay
 from tests.conftest import SIZES, make_inputs
 from tests.integration.load_keras_files import deterministic_part
