@@ -4,6 +4,7 @@
     tokenizer.json and others         when the model has a tokenizer
     <network>/model.safetensors       one folder for each network
 
+What its source did not have is listed as `left_out` in `config.json`.
 Nothing in it is executed or unpickled: JSON, text, and plain arrays only. Presets that
 were written before `model.safetensors` have `model.weights.h5`. Whatever is wrong with
 it is a `ValueError` that names it, and costs no more than its files' size.
@@ -14,6 +15,7 @@ import glob
 import json
 import os
 import shutil
+import warnings
 from pathlib import Path
 
 import keras
@@ -34,8 +36,15 @@ _MAX_WEIGHTS_BYTES = 1 << 34
 _REMEDY = "Restore the preset from where it came, or save it anew."
 
 
-def write(directory, model, dtype=None):
-    """Writes `model` to `directory`, whole or not at all, its weights as `dtype`."""
+def write(directory, model, dtype=None, left_out=()):
+    """Writes `model` to `directory`, whole or not at all.
+
+    Args:
+        directory: A new or empty directory, or a preset to overwrite.
+        model: The model.
+        dtype: Precision of the weights, the variables' own if not given.
+        left_out: Names of networks whose weights mean nothing and are not written.
+    """
     directory = recovered(directory)
     if directory.exists() and not (directory.is_dir() and _is_empty(directory)):
         _read_config(directory)  # refuses to overwrite anything but a preset
@@ -45,6 +54,8 @@ def write(directory, model, dtype=None):
     try:
         temporary.mkdir(parents=True)
         for name, network in model.networks.items():
+            if name in left_out:
+                continue
             (temporary / name).mkdir()
             path = temporary / name / safetensors_weights.FILE
             safetensors_weights.save(path, network, dtype)
@@ -55,6 +66,7 @@ def write(directory, model, dtype=None):
             "class": registered_name(type(model)),
             "tokenizer": getattr(model.tokenizer, "fingerprint", None),
             "config": model.get_config(),
+            **({"left_out": list(left_out)} if left_out else {}),
         }
         (temporary / "config.json").write_text(json.dumps(content, indent=2) + "\n")
         if directory.exists():
@@ -148,7 +160,8 @@ def load(directory, cls, config, tokenizer, partial=False):
         config: Its constructor's arguments: those that `read` returned, or some
             changed.
         tokenizer: The tokenizer.
-        partial: Whether networks that the preset has not keep their new weights.
+        partial: Whether networks that the preset has not keep their new weights. Those
+            that it says are left out do so anyway, with a warning.
 
     Raises:
         ValueError: The arguments make no model, or the weights are another one's.
@@ -156,9 +169,14 @@ def load(directory, cls, config, tokenizer, partial=False):
     directory = Path(directory)
     with _refusing(directory / "config.json"):
         model = cls(**config, tokenizer=tokenizer)
-    kind = WEIGHTS[_read_config(directory)["format"]]
+    content = _read_config(directory)
+    kind, left_out = WEIGHTS[content["format"]], content.get("left_out", [])
     for name, network in model.networks.items():
-        if partial and not has_network(directory, name):
+        if (partial or name in left_out) and not has_network(directory, name):
+            if not partial:
+                warnings.warn(
+                    f"The preset has no {name}; the model gets a new one.", stacklevel=4
+                )
             continue
         path = directory / name / kind.FILE
         _check_file(path)
@@ -218,9 +236,10 @@ def _read_config(directory):
             isinstance(content["class"], str)
             and isinstance(content["config"], dict)
             and isinstance(content["config"].get("dtype", ""), str)
+            and isinstance(content.get("left_out", []), list)
         )
         if not well_formed:
-            raise ValueError("its class or config is malformed")
+            raise ValueError("its class, config or left_out is malformed")
     except (OSError, ValueError, KeyError, TypeError, RecursionError) as error:
         raise ValueError(
             f"{directory} is not a directory that save_to_preset wrote: "

@@ -27,7 +27,7 @@ def count(path):
     Raises:
         ValueError: It is no such file.
     """
-    with _open(path) as file:
+    with open_checked(path) as file:
         shapes = [file.get_slice(name).get_shape() for name in file.keys()]
     return len(shapes), sum(int(np.prod(shape, dtype=object)) for shape in shapes)
 
@@ -39,7 +39,7 @@ def load(path, network):
         ValueError: The file holds other arrays than the network has.
     """
     variables = named_weights(network)
-    with _open(path) as file:
+    with open_checked(path) as file:
         shapes = {name: tuple(file.get_slice(name).get_shape()) for name in file.keys()}
         _check(shapes, variables)  # by the header, before anything is read
         for name, variable in variables.items():
@@ -52,7 +52,8 @@ def load(path, network):
             variable.assign(array)
 
 
-def _open(path):
+def open_checked(path):
+    """Opens a file whose header is not too large to be read."""
     with open(path, "rb") as file:
         header = int.from_bytes(file.read(8), "little")
     if header > _MAX_HEADER_BYTES:

@@ -2,6 +2,7 @@
 
 import keras
 
+from keras_corrupt.models import foreign_presets
 from keras_corrupt.models.registry import known_classes
 
 
@@ -15,10 +16,17 @@ def trained_presets():
 
 
 def directory_of(preset):
-    """Returns the directory of a trained preset.
+    """Returns the directory of a preset.
 
     Args:
-        preset: Its name. Anything else, such as a directory's path, is returned as it
-            is.
+        preset: The name of a trained one, or a path or address that other libraries
+            wrote, which is converted into a preset for as long as the process runs.
+            Anything else, such as a preset's own path, is returned as it is.
+
+    Raises:
+        ValueError: What another library wrote cannot be converted.
     """
-    return trained_presets().get(preset, preset)
+    preset = trained_presets().get(preset, preset)
+    if foreign_presets.is_foreign(preset):
+        return foreign_presets.converted(preset)
+    return preset

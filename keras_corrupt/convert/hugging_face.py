@@ -1,0 +1,348 @@
+"""Hugging Face's ELECTRA and BERT, in and out.
+
+A directory has `config.json`, `model.safetensors` and the tokenizer's files. One of
+ELECTRA's two networks stands in a directory by itself; with both, the discriminator is
+in the directory and the generator in its folder `generator`.
+"""
+
+import json
+import warnings
+
+import numpy as np
+from safetensors.numpy import save
+
+from keras_corrupt.convert import hugging_face_tasks
+from keras_corrupt.convert.files import (
+    config_has,
+    find_tokenizer,
+    read_json,
+    safetensors_weights,
+    sizes_of,
+)
+from keras_corrupt.convert.pickled import pickled_weights
+from keras_corrupt.convert.systems import (
+    discriminator_of,
+    generator_of,
+    new_electra,
+    new_masked_lm,
+)
+from keras_corrupt.convert.weights import (
+    Format,
+    Weights,
+    encoder_of,
+    give,
+    in_common,
+    take,
+    transposed,
+)
+from keras_corrupt.downstream.model import DownstreamModel
+from keras_corrupt.models import MaskedLM
+from keras_corrupt.models.preset_sizes import check_sizes
+
+# === Names ===
+
+_ENCODER = {
+    "embeddings/token": "embeddings.word_embeddings",
+    "embeddings/position": "embeddings.position_embeddings",
+    "embeddings/segment": "embeddings.token_type_embeddings",
+    "embeddings/norm": "embeddings.LayerNorm",
+    "embedding_projection": "embeddings_project",
+    "layers_{}/attention/query": "encoder.layer.{}.attention.self.query",
+    "layers_{}/attention/key": "encoder.layer.{}.attention.self.key",
+    "layers_{}/attention/value": "encoder.layer.{}.attention.self.value",
+    "layers_{}/attention/output_projection": "encoder.layer.{}.attention.output.dense",
+    "layers_{}/attention_norm": "encoder.layer.{}.attention.output.LayerNorm",
+    "layers_{}/intermediate": "encoder.layer.{}.intermediate.dense",
+    "layers_{}/feedforward_output": "encoder.layer.{}.output.dense",
+    "layers_{}/feedforward_norm": "encoder.layer.{}.output.LayerNorm",
+}
+_KINDS = {
+    **{"kernel": "weight", "bias": "bias", "embeddings": "weight"},
+    **{"gamma": "weight", "beta": "bias"},
+}
+_DISCRIMINATOR_HEAD = {
+    "transform": "discriminator_predictions.dense",
+    "classifier": "discriminator_predictions.dense_prediction",
+}
+_GENERATOR_HEAD = {
+    "token": "electra.embeddings.word_embeddings",
+    "transform": "generator_predictions.dense",
+    "norm": "generator_predictions.LayerNorm",
+    "bias": "generator_lm_head.bias",
+}
+_BERT_HEAD = {
+    "token": "bert.embeddings.word_embeddings",
+    "transform": "cls.predictions.transform.dense",
+    "norm": "cls.predictions.transform.LayerNorm",
+    "bias": "cls.predictions.bias",
+}
+#: What a file may have that nothing here reads: poolers, next sentences, copies.
+_UNUSED = (
+    r".*\.position_ids|(bert\.)?pooler\..*|cls\.seq_relationship\..*|"
+    r"cls\.predictions\.decoder\..*|generator_lm_head\.weight"
+)
+#: Weights that must be the token embeddings, where a file has them.
+_TIED = {
+    "generator_lm_head.weight": "electra.embeddings.word_embeddings.weight",
+    "cls.predictions.decoder.weight": "bert.embeddings.word_embeddings.weight",
+}
+
+# === config.json ===
+
+_SIZES = {
+    "vocabulary_size": "vocab_size",
+    "num_layers": "num_hidden_layers",
+    "hidden_size": "hidden_size",
+    "intermediate_size": "intermediate_size",
+    "num_heads": "num_attention_heads",
+    "max_length": "max_position_embeddings",
+    "num_segments": "type_vocab_size",
+}
+_RATES = {
+    "dropout": "hidden_dropout_prob",
+    "attention_dropout": "attention_probs_dropout_prob",
+    "initializer_range": "initializer_range",
+}
+#: Their activation -> our `approximate_gelu`.
+_ACTIVATIONS = {"gelu": False, "gelu_new": True, "gelu_pytorch_tanh": True}
+#: Entries that an encoder here has no choice of.
+_FIXED = {
+    "layer_norm_eps": 1e-12,
+    "position_embedding_type": "absolute",
+    "is_decoder": False,
+    "add_cross_attention": False,
+}
+_REFUSED = {
+    "roberta": "its layer norms have another epsilon, and its positions start at 2",
+    "deberta-v2": "its attention has vectors of positions in every layer",
+    "distilbert": "it has no segments",
+    "albert": "its layers are one layer, over and over",
+}
+
+
+def hugging_face_format(table):
+    """Returns the `Format` of a table of names."""
+    return Format(table, _KINDS, ".", transposed, transposed)
+
+
+def encoder_format(prefix):
+    """Returns the `Format` of an encoder whose names have a prefix."""
+    return hugging_face_format({ours: prefix + n for ours, n in _ENCODER.items()})
+
+
+# === In ===
+
+
+def recognises(path):
+    """Whether a directory is one of Hugging Face's."""
+    return config_has(path, "model_type")
+
+
+def read(path, generator=None):
+    """Makes a model of ours.
+
+    Args:
+        path: A directory, a `Path`.
+        generator: The directory of a generator, if it is not the folder `generator`.
+
+    Returns:
+        The model, and the names of its networks that the files do not have.
+
+    Raises:
+        ValueError: They are not ELECTRA's or BERT's, or what this package has not.
+    """
+    config = read_json(path / "config.json")
+    kind = config.get("model_type")
+    if kind not in ("electra", "bert"):
+        reason = _REFUSED.get(kind, "ELECTRA and BERT are what can be read")
+        raise ValueError(f"{path}: a {kind} cannot be an encoder here: {reason}.")
+    encoder, weights = read_encoder(path, config), find_weights(path)
+    check_sizes(MaskedLM, {"encoder": encoder}, *weights.size)
+    tokenizer = find_tokenizer(path)
+    names = weights.shapes
+    if tokenizer is None:
+        encoder["padding_id"] = config.get("pad_token_id") or 0
+    if task := hugging_face_tasks.task_of(config, names):
+        form = encoder_format(_prefix(kind, names))
+        return hugging_face_tasks.read(
+            task, config, encoder, tokenizer, weights, form
+        ), ()
+    _check_tied(weights)
+    if kind == "bert" or any(name.startswith("generator_") for name in names):
+        model = new_masked_lm(encoder, tokenizer)
+        head = _BERT_HEAD if kind == "bert" else _GENERATOR_HEAD
+        if kind == "electra" and encoder["approximate_gelu"]:
+            raise ValueError(f"{path}: a generator's head has gelu, its encoder not.")
+        _take(weights, kind, model.network, head)
+        return model, ()
+    generator = generator or path / "generator"
+    if not (generator / "config.json").is_file():
+        model = new_electra(encoder, tokenizer)
+        _take(weights, kind, model.discriminator, _DISCRIMINATOR_HEAD)
+        return model, ("generator",)
+    other = find_weights(generator)
+    sizes = read_encoder(generator, read_json(generator / "config.json"))
+    check_sizes(MaskedLM, {"encoder": sizes}, *other.size)
+    forms = [encoder_format(_prefix(kind, w.shapes)) for w in (weights, other)]
+    common = in_common(weights, forms[0], other, forms[1])
+    model = new_electra(encoder, tokenizer, sizes, common)
+    _take(weights, kind, model.discriminator, _DISCRIMINATOR_HEAD)
+    _take(other, kind, model.generator, _GENERATOR_HEAD)
+    return model, ()
+
+
+def read_encoder(path, config):
+    """Returns the arguments of `TransformerEncoder` that a `config.json` describes."""
+    file = path / "config.json"
+    is_electra = config.get("model_type") == "electra"
+    names = _SIZES | ({"embedding_size": "embedding_size"} if is_electra else {})
+    config = {"type_vocab_size": 2, **config}
+    for name, value in _FIXED.items():
+        if config.get(name, value) != value:
+            raise ValueError(
+                f"{file}: {name} is {config[name]!r}; an encoder here has {value!r}."
+            )
+    activation = config.get("hidden_act", "gelu")
+    if activation not in _ACTIVATIONS:
+        raise ValueError(f"{file}: hidden_act is {activation!r}, not gelu.")
+    encoder = sizes_of(config, names, file)
+    encoder |= {ours: config[n] for ours, n in _RATES.items() if n in config}
+    return encoder | {"approximate_gelu": _ACTIVATIONS[activation]}
+
+
+def find_weights(path):
+    """Returns the `Weights` of a directory, by their present names."""
+    if (path / "model.safetensors").exists():
+        weights = safetensors_weights(path / "model.safetensors")
+    else:
+        weights = pickled_weights(path)
+    # BERT's first releases name layer norms as TensorFlow does.
+    present = {
+        name.replace("LayerNorm.gamma", "LayerNorm.weight").replace(
+            "LayerNorm.beta", "LayerNorm.bias"
+        ): name
+        for name in weights.shapes
+    }
+    shapes = {name: weights.shapes[old] for name, old in present.items()}
+    return Weights(weights.path, shapes, lambda name: weights.read(present[name]))
+
+
+def _prefix(kind, names):
+    return f"{kind}." if any(n.startswith(f"{kind}.") for n in names) else ""
+
+
+def _take(weights, kind, network, head):
+    prefix = _prefix(kind, weights.shapes)
+    targets = [(network.encoder, encoder_format(prefix))]
+    names = [name for layer, name in head.items() if layer != "token"]
+    if any(shape.startswith(tuple(names)) for shape in weights.shapes):
+        targets.append((network.head, hugging_face_format(head)))
+    else:
+        warnings.warn(
+            f"{weights.path} has an encoder alone; the head on it is new.", stacklevel=4
+        )
+    take(weights, *targets, unused=_UNUSED)
+
+
+def _check_tied(weights):
+    for copy, original in _TIED.items():
+        if copy in weights.shapes and original in weights.shapes:
+            if not np.array_equal(weights.read(copy), weights.read(original)):
+                raise ValueError(
+                    f"{weights.path}: {copy} is not {original}, which a softmax here "
+                    "has as its matrix."
+                )
+
+
+# === Out ===
+
+
+def write(directory, model, left_out=()):
+    """Writes a model's files.
+
+    Args:
+        directory: A `Path`, empty.
+        model: A model of ours.
+        left_out: Names of its networks that are not trained.
+
+    Raises:
+        ValueError: Hugging Face's classes cannot hold it.
+    """
+    encoder = encoder_of(model)
+    if isinstance(model, DownstreamModel):
+        architecture, entries, arrays = hugging_face_tasks.head_of(model)
+        arrays |= give(encoder, encoder_format("electra."))
+        _write(directory, model, encoder, "electra", architecture, arrays, entries)
+        return
+    discriminator, generator = discriminator_of(model), generator_of(model)
+    if discriminator is not None:
+        arrays = give(discriminator.head, hugging_face_format(_DISCRIMINATOR_HEAD))
+        arrays |= give(encoder, encoder_format("electra."))
+        _write(directory, model, encoder, "electra", "ElectraForPreTraining", arrays)
+    elif generator is not None and generator.encoder is encoder:
+        _write_masked_lm(directory, model, generator)
+        return
+    else:
+        arrays = give(encoder, encoder_format(""))
+        _write(directory, model, encoder, "electra", "ElectraModel", arrays)
+    if generator is not None and "generator" not in left_out:
+        (directory / "generator").mkdir()
+        _write_masked_lm(directory / "generator", model, generator, kind="electra")
+
+
+def _write_masked_lm(directory, model, network, kind=None):
+    encoder = network.encoder
+    if kind is None:
+        whole = encoder.embedding_size == encoder.hidden_size
+        kind = "bert" if whole else "electra"
+    if kind == "electra" and encoder.approximate_gelu:
+        raise ValueError(
+            "Hugging Face's generator has gelu in its head, this one gelu's tanh "
+            "approximation. Convert `encoder` alone, or train with gelu."
+        )
+    head = {"bert": _BERT_HEAD, "electra": _GENERATOR_HEAD}[kind]
+    arrays = give(encoder, encoder_format(f"{kind}."))
+    arrays |= give(network.head, hugging_face_format(head))
+    architecture = {"bert": "BertForMaskedLM", "electra": "ElectraForMaskedLM"}[kind]
+    _write(directory, model, encoder, kind, architecture, arrays)
+
+
+def _write(directory, model, encoder, kind, architecture, arrays, entries=None):
+    sizes = encoder.architecture
+    names = _SIZES | _RATES
+    if kind == "electra":
+        names = names | {"embedding_size": "embedding_size"}
+    config = {
+        "architectures": [architecture],
+        "model_type": kind,
+        **{theirs: sizes[ours] for ours, theirs in names.items()},
+        "hidden_act": "gelu_pytorch_tanh" if encoder.approximate_gelu else "gelu",
+        "layer_norm_eps": 1e-12,
+        "pad_token_id": encoder.padding_id,
+        "dtype": "float32",
+        **(entries or {}),
+    }
+    texts = {"config.json": json.dumps(config, indent=2) + "\n"}
+    if model.tokenizer is not None:
+        texts |= tokenizer_files(model.tokenizer, encoder.max_length)
+    for name, text in texts.items():
+        (directory / name).write_text(text, encoding="utf-8")
+    file = directory / "model.safetensors"
+    file.write_bytes(save(arrays, metadata={"format": "pt"}))
+
+
+def tokenizer_files(tokenizer, max_length):
+    """Returns the files of a tokenizer, as Hugging Face has them: name -> text."""
+    files = tokenizer.files()
+    files.pop("tokenizer_settings.json")
+    config = json.loads(files["tokenizer_config.json"])
+    names = {n: t for n, t in config.items() if n.endswith("_token")}
+    config |= {
+        "do_lower_case": tokenizer.flags.get("lowercase", False),
+        "model_max_length": max_length,
+    }
+    return {
+        **files,
+        "tokenizer_config.json": json.dumps(config, indent=2) + "\n",
+        "special_tokens_map.json": json.dumps(names, indent=2) + "\n",
+    }

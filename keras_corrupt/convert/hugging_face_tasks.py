@@ -1,0 +1,201 @@
+"""Fine-tuned models as Hugging Face's ELECTRA with a task's head, in and out.
+
+BERT's and ELECTRA's encoders are one architecture there, so that ELECTRA's classes hold
+any encoder of ours.
+"""
+
+import numpy as np
+
+from keras_corrupt.convert.weights import Format, Weights, take, transposed
+from keras_corrupt.downstream import SpanExtractor, TextClassifier, TokenTagger
+
+_KINDS = {"kernel": "weight", "bias": "bias"}
+_TAGGER_HEAD = {"dense": "classifier"}
+_EXTRACTOR_HEAD = {"start_and_end": "qa_outputs"}
+#: A weight of a head that only one task has -> task.
+_TASKS = {
+    "classifier.dense.weight": "classifier",
+    "classifier.weight": "tagger",
+    "qa_outputs.weight": "extractor",
+}
+
+
+def task_of(config, names):
+    """Returns the task that weights are of, `None` if they are a pretrained model's.
+
+    Raises:
+        ValueError: Their head is none that is here.
+    """
+    task = next((task for name, task in _TASKS.items() if name in names), None)
+    architecture = (config.get("architectures") or [""])[0]
+    if task == "tagger" and architecture == "BertForSequenceClassification":
+        raise ValueError(
+            "BertForSequenceClassification reads BERT's pooler, which TextClassifier "
+            "has not. Convert the encoder that it was fine-tuned from."
+        )
+    return task
+
+
+# === In ===
+
+
+def read(task, config, encoder, tokenizer, weights, form):
+    """Makes a fine-tuned model of ours.
+
+    Args:
+        task: What `task_of` returned.
+        config: The `config.json`, a dict.
+        encoder: Constructor arguments of `TransformerEncoder`.
+        tokenizer: The tokenizer.
+        weights: The `Weights`.
+        form: The encoder's `Format`.
+
+    Raises:
+        ValueError: They do not fit, or there is no tokenizer.
+    """
+    if tokenizer is None:
+        raise ValueError(f"{weights.path}: a fine-tuned model needs its tokenizer.")
+    common = {"dropout": encoder.get("dropout", 0.1), "name": task, "dtype": "float32"}
+    if task == "extractor":
+        model = SpanExtractor(encoder, tokenizer, head_type="bert", **common)
+        head = _EXTRACTOR_HEAD
+    elif task == "tagger":
+        model = TokenTagger(encoder, tokenizer, labels=labels_of(config), **common)
+        head = _TAGGER_HEAD
+    else:
+        labels = labels_of(config)
+        model = TextClassifier(encoder, tokenizer, labels=labels, **common)
+        weights, head = one_layer(weights, len(labels)), _TAGGER_HEAD
+    head = Format(head, _KINDS, ".", transposed, transposed)
+    take(weights, (model.encoder, form), (model.head, head), unused=r".*position_ids")
+    return model
+
+
+def labels_of(config):
+    """Returns the names of the labels, in the order of their numbers."""
+    names = config.get("id2label") or {"0": "LABEL_0", "1": "LABEL_1"}
+    try:
+        return [str(names[str(i)]) for i in range(len(names))]
+    except (KeyError, TypeError) as error:
+        raise ValueError(f"config.json: id2label is {names!r}.") from error
+
+
+# === Out ===
+
+
+def head_of(model):
+    """Returns a fine-tuned model's head.
+
+    Args:
+        model: A `DownstreamModel`.
+
+    Returns:
+        The name of their class, entries of `config.json`, and name -> array.
+
+    Raises:
+        ValueError: They have no such head.
+    """
+    if isinstance(model, TextClassifier):
+        kernel, bias = map(np.asarray, model.head.get_weights())
+        if model.labels is None:
+            low, high = model.score_range
+            kernel, bias = (high - low) * kernel, (high - low) * bias + low
+            entries = {"problem_type": "regression", **label_entries(["score"])}
+        else:
+            entries = {
+                "problem_type": "single_label_classification",
+                **label_entries(model.labels),
+            }
+        return "ElectraForSequenceClassification", entries, two_layers(kernel, bias)
+    if isinstance(model, TokenTagger):
+        kernel, bias = map(np.asarray, model.head.get_weights())
+        arrays = _linear("classifier", kernel, bias)
+        return "ElectraForTokenClassification", label_entries(model.labels), arrays
+    if isinstance(model, SpanExtractor) and model.head_type == "bert":
+        kernel, bias = map(np.asarray, model.head.get_weights())
+        return "ElectraForQuestionAnswering", {}, _linear("qa_outputs", kernel, bias)
+    if isinstance(model, SpanExtractor):
+        reason = 'XLNet\'s head; fine-tune with head_type="bert"'
+    else:
+        reason = f"the head of {type(model).__name__}; write its encoder"
+    raise ValueError(f"Hugging Face's ELECTRA has no counterpart of {reason}.")
+
+
+def label_entries(labels):
+    """Returns what `config.json` says of labels."""
+    names = {str(i): label for i, label in enumerate(labels)}
+    return {"id2label": names, "label2id": {v: int(k) for k, v in names.items()}}
+
+
+def two_layers(kernel, bias):
+    """Writes one linear layer as the two, with gelu between them, that are theirs.
+
+    The first has each output and its negative, and gelu(x) - gelu(-x) is x.
+
+    Args:
+        kernel: `[hidden, labels]`.
+        bias: `[labels]`.
+
+    Returns:
+        Name -> array.
+
+    Raises:
+        ValueError: There are more labels than half of the hidden size.
+    """
+    hidden, labels = kernel.shape
+    if 2 * labels > hidden:
+        raise ValueError(
+            f"{labels} labels are more than half of hidden_size={hidden}: the two "
+            "layers of Hugging Face's head cannot hold the one that is here."
+        )
+    inner = np.zeros((hidden, hidden), "float32")
+    inner_bias = np.zeros(hidden, "float32")
+    outer = np.zeros((labels, hidden), "float32")
+    inner[: 2 * labels] = np.concatenate([kernel.T, -kernel.T])
+    inner_bias[: 2 * labels] = np.concatenate([bias, -bias])
+    outer[:, :labels] = np.eye(labels)
+    outer[:, labels : 2 * labels] = -np.eye(labels)
+    return {
+        "classifier.dense.weight": inner,
+        "classifier.dense.bias": inner_bias,
+        "classifier.out_proj.weight": outer,
+        "classifier.out_proj.bias": np.zeros(labels, "float32"),
+    }
+
+
+def one_layer(weights, labels):
+    """Returns weights whose head is one layer again, if `two_layers` wrote it.
+
+    Raises:
+        ValueError: It is another head.
+    """
+    names = [n for n in weights.shapes if n.startswith("classifier.")]
+    size = sum(int(np.prod(weights.shapes[name], dtype=object)) for name in names)
+    if size > 1 << 28:
+        raise ValueError(f"{weights.path}: its classifier has {size:,} numbers.")
+    head = {name: np.asarray(weights.read(name), "float32") for name in names}
+    try:
+        kernel = head["classifier.dense.weight"][:labels].T
+        bias = head["classifier.dense.bias"][:labels]
+        expected = two_layers(kernel, bias)
+        same = head.keys() == expected.keys()
+        same = same and all(np.array_equal(head[n], expected[n]) for n in head)
+    except (KeyError, ValueError, IndexError):
+        same = False
+    if not same:
+        raise ValueError(
+            f"{weights.path}: its classifier has a hidden layer, which TextClassifier "
+            "has not. Convert the encoder that it was fine-tuned from."
+        )
+    arrays = {"classifier.weight": kernel.T, "classifier.bias": bias}
+    shapes = {n: s for n, s in weights.shapes.items() if n not in head}
+    shapes |= {name: array.shape for name, array in arrays.items()}
+
+    def read(name):
+        return arrays[name] if name in arrays else weights.read(name)
+
+    return Weights(weights.path, shapes, read)
+
+
+def _linear(name, kernel, bias):
+    return {f"{name}.weight": np.ascontiguousarray(kernel.T), f"{name}.bias": bias}

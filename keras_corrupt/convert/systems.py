@@ -1,0 +1,79 @@
+"""Models of ours for the networks that other libraries' files have, and back."""
+
+from keras_corrupt.heads import ReplacedTokenHead
+from keras_corrupt.models import Electra, MaskedLM
+from keras_corrupt.models.electra.presets import TIED_PARTS
+from keras_corrupt.models.masked_lm.masked_lm import MaskedLMNetwork
+from keras_corrupt.models.replaced_token_detection.generator_discriminator import (
+    Discriminator,
+)
+
+#: Of `tied_embeddings`, from the most to the least.
+_TIED = ("all", "token_and_position", "token", "none")
+
+
+def new_masked_lm(encoder, tokenizer):
+    """Returns a `MaskedLM` with new weights.
+
+    Args:
+        encoder: Constructor arguments of `TransformerEncoder`.
+        tokenizer: The tokenizer, or `None`.
+    """
+    return MaskedLM(encoder, tokenizer=tokenizer, **_identity("masked_lm"))
+
+
+def new_electra(encoder, tokenizer, generator=None, common=()):
+    """Returns an `Electra` with new weights.
+
+    Args:
+        encoder: Constructor arguments of the discriminator's `TransformerEncoder`.
+        tokenizer: The tokenizer, or `None`.
+        generator: Those of the generator's. If not given, it is a quarter as wide.
+        common: Which parts of the embeddings both have in common.
+    """
+    if generator is None:
+        heads = max(1, encoder["num_heads"] // 4)
+        generator = {
+            "num_heads": heads,
+            "hidden_size": encoder["hidden_size"] // encoder["num_heads"] * heads,
+            "intermediate_size": encoder["intermediate_size"] // 4 or 1,
+        }
+        common = TIED_PARTS["token_and_position"]
+    elif generator["vocabulary_size"] != encoder["vocabulary_size"]:
+        raise ValueError(
+            f"The generator has {generator['vocabulary_size']} tokens, the "
+            f"discriminator {encoder['vocabulary_size']}: they are no pair."
+        )
+    elif generator.get("embedding_size") != encoder.get("embedding_size"):
+        raise ValueError(
+            f"The generator's embedding_size is {generator.get('embedding_size')}, the "
+            f"discriminator's {encoder.get('embedding_size')}: an Electra here has one."
+        )
+    tied = next(name for name in _TIED if set(TIED_PARTS[name]) <= set(common))
+    return Electra(
+        encoder,
+        generator,
+        tied_embeddings=tied,
+        tokenizer=tokenizer,
+        **_identity("electra"),
+    )
+
+
+def _identity(name):
+    # Without a name, Keras would number it.
+    return {"name": name, "dtype": "float32"}
+
+
+def discriminator_of(model):
+    """Returns the network with ELECTRA's two-layer head, `None` if there is none."""
+    network = model.networks.get("discriminator")
+    is_electra = type(network) is Discriminator and type(network.head) is (
+        ReplacedTokenHead
+    )
+    return network if is_electra and network.head.transform is not None else None
+
+
+def generator_of(model):
+    """Returns the network that is a masked language model, `None` if there is none."""
+    found = [n for n in model.networks.values() if type(n) is MaskedLMNetwork]
+    return found[0] if found else None

@@ -1,0 +1,186 @@
+"""What formats share: the weights of our networks under other names.
+
+A format is a table from the layers of a network of ours, as `named_weights` names them,
+to its own names. `{}` in both stands for the number of a layer of the Transformer.
+"""
+
+import re
+from collections.abc import Callable, Mapping
+from typing import NamedTuple
+
+import keras
+import numpy as np
+
+from keras_corrupt.models.named_variables import named_weights
+
+POSITIONS = "embeddings/position/embeddings"
+#: Parts of the embeddings that networks may share -> their weights.
+PARTS = {
+    "token": ["embeddings/token/embeddings"],
+    "position": [POSITIONS],
+    "segment": ["embeddings/segment/embeddings"],
+    "norm": ["embeddings/norm/gamma", "embeddings/norm/beta"],
+}
+
+
+class Weights(NamedTuple):
+    """The arrays of a file, which are not read before they are asked for.
+
+    Attributes:
+        path: The file, for errors.
+        shapes: Name -> shape.
+        read: A function of a name that returns the array, NumPy.
+    """
+
+    path: str
+    shapes: Mapping
+    read: Callable
+
+    @property
+    def size(self):
+        """How many arrays there are, and how many numbers they have."""
+        numbers = sum(int(np.prod(s, dtype=object)) for s in self.shapes.values())
+        return len(self.shapes), numbers
+
+
+def unchanged(name, array):
+    """Returns the array."""
+    return array
+
+
+def transposed(name, array):
+    """Returns a matrix the other way round, as PyTorch has it, if it is a layer's."""
+    return array.T if name.endswith("kernel") else array
+
+
+class Format(NamedTuple):
+    """How a format writes the weights of a network.
+
+    Attributes:
+        table: Our layer, or one of our weights -> their name.
+        kinds: Our `kernel`, `bias`, `gamma`, `beta` and `embeddings` -> theirs.
+        separator: What stands before it.
+        to_theirs: A function of our name and an array that gives it their shape.
+        to_ours: The other way round, up to `reshape`.
+    """
+
+    table: Mapping
+    kinds: Mapping
+    separator: str = "/"
+    to_theirs: Callable = unchanged
+    to_ours: Callable = unchanged
+
+    def name(self, ours):
+        """Returns their name of one of our weights.
+
+        Raises:
+            ValueError: The format has no place for it.
+        """
+        numbers = re.findall(r"layers_(\d+)/", ours)
+        weight = re.sub(r"layers_\d+/", "layers_{}/", ours)
+        if weight in self.table:
+            return self.table[weight].format(*numbers)
+        layer, _, kind = weight.rpartition("/")
+        if layer not in self.table:
+            raise ValueError(f"the format has no place for {ours}")
+        return self.table[layer].format(*numbers) + self.separator + self.kinds[kind]
+
+
+def give(network, form):
+    """Returns a network's weights as a format has them: name -> array.
+
+    Args:
+        network: The network, or another layer.
+        form: A `Format`.
+    """
+    return {
+        form.name(name): np.ascontiguousarray(
+            form.to_theirs(name, keras.ops.convert_to_numpy(variable))
+        )
+        for name, variable in named_weights(network).items()
+    }
+
+
+def take(weights, *targets, unused=None):
+    """Gives networks the weights of a file.
+
+    Names and shapes are compared before anything is read. A position table that is
+    longer than the network's is cut.
+
+    Args:
+        weights: `Weights`.
+        targets: Pairs of a network and its `Format`.
+        unused: A regular expression of names that nothing of ours takes.
+
+    Raises:
+        ValueError: A weight is missing, of another shape, left over, or not finite.
+    """
+    wanted, problems = [], []
+    for network, form in targets:
+        for name, variable in named_weights(network).items():
+            theirs = form.name(name)
+            like = np.broadcast_to(np.float32(0), variable.shape)
+            shape = form.to_theirs(name, like).shape
+            found = weights.shapes.get(theirs)
+            wanted.append((name, variable, theirs, form))
+            if found is None:
+                problems.append(f"{theirs}, {list(shape)}, is missing")
+            elif not _fits(name, tuple(found), shape):
+                problems.append(f"{theirs} is {list(found)}, not {list(shape)}")
+    known = {theirs for _, _, theirs, _ in wanted}
+    problems += [
+        f"{name} is not known"
+        for name in weights.shapes
+        if name not in known and not (unused and re.fullmatch(unused, name))
+    ]
+    if problems:
+        more = f"; and {len(problems) - 4} more" if len(problems) > 4 else ""
+        raise ValueError(f"{weights.path}: {'; '.join(problems[:4])}{more}.")
+    for name, variable, theirs, form in wanted:
+        array = np.asarray(form.to_ours(name, weights.read(theirs)), "float32")
+        if name.endswith(POSITIONS):
+            array = array[: variable.shape[0]]
+        if not np.isfinite(array).all():
+            raise ValueError(f"{weights.path}: {theirs} has NaN or infinity.")
+        variable.assign(array.reshape(variable.shape))
+
+
+def _fits(name, found, shape):
+    longer = name.endswith(POSITIONS) and len(found) == 2 and found[0] > shape[0]
+    return found == shape or (longer and found[1] == shape[1])
+
+
+def in_common(weights, form, others, other_form):
+    """Returns the parts of the embeddings that two encoders have in common, a set.
+
+    Args:
+        weights: `Weights` that have one of them.
+        form: Its `Format`.
+        others: `Weights` that have the other one.
+        other_form: Its `Format`.
+    """
+
+    def is_same(name):
+        mine, theirs = form.name(name), other_form.name(name)
+        shape = weights.shapes.get(mine)
+        if shape is None or shape != others.shapes.get(theirs):
+            return False
+        return np.array_equal(weights.read(mine), others.read(theirs))
+
+    return {part for part, names in PARTS.items() if all(map(is_same, names))}
+
+
+def encoder_of(model):
+    """Returns the encoder of a model of ours that other libraries can hold.
+
+    Raises:
+        ValueError: It computes what BERT's does not.
+    """
+    encoder = model.encoder
+    if encoder.attention != "bidirectional" or encoder.relative_positions is not None:
+        raise ValueError(
+            f"An encoder with attention={encoder.attention!r} and relative_positions="
+            f"{encoder.relative_positions!r} has no counterpart in other libraries' "
+            "BERT and ELECTRA. Use it here, or export a SavedModel."
+        )
+    return encoder

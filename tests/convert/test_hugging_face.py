@@ -1,0 +1,277 @@
+"""Hugging Face's ELECTRA and BERT, as tests/fixtures/record_hugging_face.py has it."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+from safetensors.numpy import load_file, save_file
+
+from keras_corrupt import models
+from keras_corrupt.convert.conversion import convert
+from keras_corrupt.downstream import SpanExtractor, TextClassifier, TokenTagger
+from keras_corrupt.models import Electra, MaskedLM, Teams
+from keras_corrupt.models.named_variables import named_weights
+from tests.conftest import SIZES
+
+ROOT = Path(__file__).parents[1] / "fixtures" / "hugging_face"
+
+
+@pytest.fixture(scope="module")
+def recorded():
+    with np.load(ROOT / "inputs.npz") as file:
+        return dict(file)
+
+
+def outputs_of(folder):
+    with np.load(ROOT / folder / "outputs.npz") as file:
+        return dict(file)
+
+
+def positions(inputs):
+    length = np.arange(inputs["token_ids"].shape[1], dtype="int32")
+    return np.broadcast_to(length, inputs["token_ids"].shape)
+
+
+def assert_close(made, expected, inputs):
+    """Compares where there are tokens."""
+    real = inputs["padding_mask"] > 0
+    np.testing.assert_allclose(np.array(made)[real], expected[real], atol=1e-5, rtol=0)
+
+
+def assert_same(model, other):
+    for name, network in model.networks.items():
+        theirs = named_weights(other.networks[name])
+        for weight, variable in named_weights(network).items():
+            np.testing.assert_array_equal(np.array(variable), theirs[weight], weight)
+
+
+def test_electra_computes_what_theirs_does(recorded):
+    model = Electra.from_preset(ROOT / "electra")
+    assert model.tied_embeddings == "token_and_position"
+    rtd = model.discriminator(recorded)
+    expected = outputs_of("electra")["rtd"]
+    assert_close(rtd, expected, recorded)
+    mlm = model.generator(recorded, positions(recorded))
+    expected = outputs_of("electra/generator")["mlm"]
+    assert_close(mlm, expected, recorded)
+
+
+def test_bert_computes_what_theirs_does(recorded):
+    model = models.load_preset(ROOT / "bert")
+    assert type(model) is MaskedLM
+    assert model.encoder.approximate_gelu
+    mlm = model.network(recorded, positions(recorded))
+    expected = outputs_of("bert")["mlm"]
+    assert_close(mlm, expected, recorded)
+
+
+def test_an_encoder_alone_computes_what_theirs_does(recorded):
+    with pytest.warns(UserWarning, match="head on it is new"):
+        model = models.load_preset(ROOT / "encoder")
+    expected = outputs_of("encoder")["hidden"]
+    assert_close(model.encoder(recorded), expected, recorded)
+
+
+@pytest.mark.tensorflow_only
+def test_a_fine_tuned_model_computes_what_theirs_does(recorded):
+    tagger = TokenTagger.from_preset(ROOT / "tagger")
+    assert tagger.labels == ["NOUN", "VERB", "X"]
+    logits = tagger({**recorded, "word_starts": recorded["padding_mask"]})["logits"]
+    expected = outputs_of("tagger")["logits"]
+    assert_close(logits, expected, recorded)
+    with pytest.raises(ValueError, match="hidden layer.*TextClassifier"):
+        TextClassifier.from_preset(ROOT / "classifier")
+
+
+@pytest.fixture
+def electra(tokenizer):
+    sizes = SIZES["discriminator"] | {"vocabulary_size": 60, "initializer_range": 0.4}
+    return Electra(sizes, SIZES["generator"], tokenizer=tokenizer)
+
+
+def written(model, folder, to="hugging_face", **options):
+    model.save_to_preset(folder / "preset")
+    convert(folder / "preset", folder / "theirs", to=to, **options)
+    return folder / "theirs"
+
+
+def test_both_networks_come_back_bit_for_bit(electra, tmp_path):
+    theirs = written(electra, tmp_path)
+    back = models.load_preset(theirs)
+    assert_same(electra, back)
+    assert back.tokenizer.fingerprint == electra.tokenizer.fingerprint
+    assert back.discriminator.encoder.architecture == electra.encoder.architecture
+    assert back.generator.encoder.embeddings.token is back.encoder.embeddings.token
+
+
+@pytest.mark.tensorflow_only
+def test_the_directory_has_the_files_that_they_read(electra, tmp_path):
+    theirs = written(electra, tmp_path)
+    files = {path.name for path in theirs.iterdir()}
+    recorded = {path.name for path in (ROOT / "electra").iterdir()} - {"outputs.npz"}
+    assert files == recorded | {"vocab.txt", "special_tokens_map.json", "README.md"}
+    for network in ("", "generator"):
+        config = json.loads((theirs / network / "config.json").read_text())
+        other = json.loads((ROOT / "electra" / network / "config.json").read_text())
+        assert config.keys() <= other.keys()
+        assert config["architectures"] == other["architectures"]
+        assert (
+            load_file(theirs / network / "model.safetensors").keys()
+            == load_file(ROOT / "electra" / network / "model.safetensors").keys()
+        )
+    assert "Electra" in (theirs / "README.md").read_text()
+
+
+@pytest.mark.tensorflow_only
+def test_masked_lm_and_encoders_of_others_come_back(tokenizer, tmp_path):
+    sizes = SIZES["discriminator"] | {"vocabulary_size": 60}
+    for i, change in enumerate(({}, {"embedding_size": 16, "approximate_gelu": True})):
+        model = MaskedLM({**sizes, **change}, tokenizer=tokenizer)
+        (tmp_path / str(i)).mkdir()
+        assert_same(model, models.load_preset(written(model, tmp_path / str(i))))
+    teams = Teams(sizes, generator_layers=2, tokenizer=tokenizer)
+    (tmp_path / "teams").mkdir()
+    theirs = written(teams, tmp_path / "teams")
+    with pytest.warns(UserWarning, match="head on it is new"):
+        back = Electra.from_preset(theirs)
+    for name, variable in named_weights(teams.encoder).items():
+        np.testing.assert_array_equal(variable, named_weights(back.encoder)[name])
+
+
+@pytest.mark.tensorflow_only
+def test_fine_tuned_models_come_back(electra, tmp_path, tokenizer):
+    electra.save_to_preset(tmp_path / "start")
+    texts, words = ["the cat sat", "a dog ran on"], [["the", "cat"], ["dog"]]
+    for cls, arguments, examples in (
+        (TextClassifier, {"labels": ["bad", "fine", "good"]}, texts),
+        (TokenTagger, {"labels": ["NOUN", "VERB"]}, words),
+        (SpanExtractor, {"head_type": "bert"}, None),
+    ):
+        model = cls.from_preset(tmp_path / "start", **arguments)
+        for variable in model.head.trainable_variables:
+            variable.assign(np.random.default_rng(0).normal(size=variable.shape))
+        (tmp_path / cls.__name__).mkdir()
+        back = cls.from_preset(written(model, tmp_path / cls.__name__))
+        assert_same(model, back)
+        if examples:
+            assert back.predictions(examples) == model.predictions(examples)
+
+
+@pytest.mark.tensorflow_only
+def test_a_classifiers_two_layers_compute_what_its_one_does():
+    from scipy.special import erf
+
+    from keras_corrupt.convert.hugging_face_tasks import two_layers
+
+    rng = np.random.default_rng(0)
+    kernel, bias, x = (rng.normal(size=s) for s in ((16, 3), (3,), (5, 16)))
+    arrays = two_layers(kernel, bias)
+    inner = x @ arrays["classifier.dense.weight"].T + arrays["classifier.dense.bias"]
+    inner = inner * 0.5 * (1 + erf(inner / np.sqrt(2)))
+    outer = inner @ arrays["classifier.out_proj.weight"].T
+    np.testing.assert_allclose(outer, x @ kernel + bias, atol=1e-5)
+
+
+@pytest.mark.tensorflow_only
+def test_what_they_have_no_place_for_is_refused(electra, tmp_path):
+    electra.save_to_preset(tmp_path / "preset")
+    SpanExtractor.from_preset(tmp_path / "preset").save_to_preset(tmp_path / "spans")
+    with pytest.raises(ValueError, match="XLNet"):
+        convert(tmp_path / "spans", tmp_path / "theirs", to="hugging_face")
+    assert {path.name for path in tmp_path.iterdir()} == {"preset", "spans"}
+    with pytest.raises(ValueError, match="exists"):
+        convert(tmp_path / "preset", tmp_path / "spans")
+    labels = list(map(str, range(9)))
+    many = TextClassifier.from_preset(tmp_path / "preset", labels=labels)
+    with pytest.raises(ValueError, match="9 labels.*hidden_size=16"):
+        written(many, tmp_path / "spans")
+
+
+def changed(folder, tmp_path, weights=None, **config):
+    """Copies a recorded directory with another `config.json`, or other weights."""
+    tmp_path.mkdir(exist_ok=True)
+    entries = json.loads((ROOT / folder / "config.json").read_text())
+    (tmp_path / "config.json").write_text(json.dumps({**entries, **config}))
+    arrays = load_file(ROOT / folder / "model.safetensors")
+    save_file((weights or dict)(arrays), tmp_path / "model.safetensors")
+    for name in ("tokenizer.json", "tokenizer_config.json"):
+        (tmp_path / name).write_bytes((ROOT / folder / name).read_bytes())
+    return tmp_path
+
+
+@pytest.mark.tensorflow_only
+@pytest.mark.parametrize(
+    ("config", "reason"),
+    [
+        ({"model_type": "roberta"}, "roberta.*start at 2"),
+        ({"model_type": "deberta-v2"}, "positions in every layer"),
+        ({"layer_norm_eps": 1e-5}, "layer_norm_eps is 1e-05"),
+        ({"hidden_act": "relu"}, "'relu', not gelu"),
+        ({"position_embedding_type": "relative_key"}, "'absolute'"),
+        ({"hidden_size": 32}, r"larger than|is \[.*not \[43, 12\]"),
+        ({"num_hidden_layers": 10**9}, "larger than the weights"),
+        ({"num_hidden_layers": 1}, "layer.1.*is not known"),
+        ({"vocab_size": "43"}, "not a whole number"),
+        ({"max_position_embeddings": 24}, r"position_embeddings.weight is \[16, 12\]"),
+    ],
+)
+def test_what_an_encoder_here_cannot_hold_is_refused(config, reason, tmp_path):
+    with pytest.raises(ValueError, match=reason) as refusal:
+        models.load_preset(changed("electra", tmp_path / "theirs", **config))
+    assert "\n" not in str(refusal.value)
+
+
+@pytest.mark.tensorflow_only
+def test_wrong_weights_are_listed(tmp_path):
+    name = "electra.embeddings.LayerNorm.weight"
+
+    def without(arrays):
+        return {n: a for n, a in arrays.items() if n != name}
+
+    def not_finite(arrays):
+        return {**arrays, name: arrays[name] * np.nan}
+
+    for change, reason in (
+        (without, f"{name}, .12., is missing"),
+        (not_finite, f"{name} has NaN"),
+        (lambda arrays: {**arrays, "more": arrays[name]}, "more is not known"),
+    ):
+        with pytest.raises(ValueError, match=reason):
+            folder = tmp_path / reason.replace(" ", "_")
+            models.load_preset(changed("electra", folder, change))
+
+
+@pytest.mark.tensorflow_only
+def test_longer_tables_are_cut_and_old_names_known(tmp_path, recorded):
+    def old(arrays):
+        # As the first releases of BERT are.
+        table = "bert.embeddings.word_embeddings.weight"
+        copies = {
+            "bert.embeddings.position_ids": np.arange(16)[None],
+            "cls.predictions.decoder.weight": arrays[table],
+        }
+        renamed = {
+            n.replace("LayerNorm.weight", "LayerNorm.gamma").replace(
+                "LayerNorm.bias", "LayerNorm.beta"
+            ): a
+            for n, a in arrays.items()
+        }
+        return renamed | copies
+
+    theirs = changed("bert", tmp_path / "a", old, max_position_embeddings=14)
+    model = models.load_preset(theirs)
+    assert model.max_length == 14
+    mlm = model.network(recorded, positions(recorded))
+    assert_close(mlm, outputs_of("bert")["mlm"], recorded)
+    with pytest.raises(ValueError, match="decoder.weight is not bert.embeddings"):
+        untied = {"cls.predictions.decoder.weight": np.ones((43, 16), "float32")}
+        models.load_preset(changed("bert", tmp_path / "b", lambda a: {**a, **untied}))
+
+
+@pytest.mark.tensorflow_only
+def test_a_pickle_needs_pytorch(tmp_path):
+    theirs = changed("electra", tmp_path / "theirs")
+    (theirs / "model.safetensors").rename(theirs / "pytorch_model.bin")
+    with pytest.raises(ValueError, match="PyTorch|more than arrays"):
+        models.load_preset(theirs)
