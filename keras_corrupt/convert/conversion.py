@@ -2,14 +2,21 @@
 
 from pathlib import Path
 
-from keras_corrupt.convert import hugging_face
+from keras_corrupt.convert import google_tf1, hugging_face, keras_hub, model_garden
 from keras_corrupt.convert.card import model_card
 from keras_corrupt.convert.files import new_directory
+from keras_corrupt.convert.options import Options
 from keras_corrupt.downstream.model import load_preset
 from keras_corrupt.models import preset_directory
 
-#: Format -> its module. The first that recognises a directory reads it.
-FORMATS = {"hugging_face": hugging_face}
+#: Format -> its module.
+TARGETS = {
+    "hugging_face": hugging_face,
+    "keras_hub": keras_hub,
+    "model_garden": model_garden,
+}
+#: The first that recognises a path reads it.
+SOURCES = (*TARGETS.values(), google_tf1)
 OURS = "keras_corrupt"
 
 
@@ -17,13 +24,13 @@ def convert(source, target, to=OURS, generator=None, approximate_gelu=None):
     """Writes a model in another format, whole or not at all.
 
     Args:
-        source: A preset, or what another library wrote: a directory, the prefix of a
-            TensorFlow checkpoint, or an address, `hf://owner/name` or `kaggle://...`.
+        source: A preset, or what another library wrote: a directory, or the prefix of
+            a TensorFlow checkpoint.
         target: A new directory.
-        to: `"keras_corrupt"`, a preset, or a key of `FORMATS`.
+        to: `"keras_corrupt"`, a preset, or a key of `TARGETS`.
         generator: Where ELECTRA's generator is, if not with the discriminator.
         approximate_gelu: Whether the encoder has gelu's tanh approximation, where the
-            source does not say, or the target has only one of the two.
+            source does not say; or gets it, where the target has nothing else.
 
     Returns:
         The model.
@@ -31,26 +38,26 @@ def convert(source, target, to=OURS, generator=None, approximate_gelu=None):
     Raises:
         ValueError: The source cannot be read, the target exists or cannot hold it.
     """
-    if to not in (OURS, *FORMATS):
-        raise ValueError(f"`to` must be {OURS!r} or one of {[*FORMATS]}; got {to!r}.")
+    if to not in (OURS, *TARGETS):
+        raise ValueError(f"`to` must be {OURS!r} or one of {[*TARGETS]}; got {to!r}.")
     with new_directory(target) as temporary:
-        model, left_out = read(source, generator)
+        options = Options(generator and Path(generator), approximate_gelu)
+        model, left_out = read(source, options)
         if to == OURS:
-            temporary.rmdir()
             preset_directory.write(temporary, model, left_out=left_out)
         else:
-            FORMATS[to].write(temporary, model, left_out)
+            TARGETS[to].write(temporary, model, options._replace(left_out=left_out))
             card = model_card(model, source, to)
             (temporary / "README.md").write_text(card, encoding="utf-8")
     return model
 
 
-def read(source, generator=None):
+def read(source, options):
     """Reads a model of any format.
 
     Args:
         source: See `convert`.
-        generator: See there.
+        options: `Options`.
 
     Returns:
         The model, and the names of its networks that the source does not have.
@@ -59,10 +66,10 @@ def read(source, generator=None):
         ValueError: It cannot be read.
     """
     path = Path(source)
-    for module in FORMATS.values():
+    for module in SOURCES:
         if module.recognises(path):
             try:
-                return module.read(path, generator and Path(generator))
+                return module.read(path, options)
             except Exception as error:  # foreign content makes whatever error it likes
                 text = " ".join(str(error).split())[:500]
                 named = text if str(path) in text else f"{path}: {text}"

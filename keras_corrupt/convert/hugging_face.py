@@ -138,12 +138,12 @@ def recognises(path):
     return config_has(path, "model_type")
 
 
-def read(path, generator=None):
+def read(path, options):
     """Makes a model of ours.
 
     Args:
         path: A directory, a `Path`.
-        generator: The directory of a generator, if it is not the folder `generator`.
+        options: `Options`. The generator may also be in the folder `generator`.
 
     Returns:
         The model, and the names of its networks that the files do not have.
@@ -175,7 +175,7 @@ def read(path, generator=None):
             raise ValueError(f"{path}: a generator's head has gelu, its encoder not.")
         _take(weights, kind, model.network, head)
         return model, ()
-    generator = generator or path / "generator"
+    generator = options.generator or path / "generator"
     if not (generator / "config.json").is_file():
         model = new_electra(encoder, tokenizer)
         _take(weights, kind, model.discriminator, _DISCRIMINATOR_HEAD)
@@ -257,13 +257,13 @@ def _check_tied(weights):
 # === Out ===
 
 
-def write(directory, model, left_out=()):
+def write(directory, model, options):
     """Writes a model's files.
 
     Args:
         directory: A `Path`, empty.
         model: A model of ours.
-        left_out: Names of its networks that are not trained.
+        options: `Options`.
 
     Raises:
         ValueError: Hugging Face's classes cannot hold it.
@@ -285,7 +285,7 @@ def write(directory, model, left_out=()):
     else:
         arrays = give(encoder, encoder_format(""))
         _write(directory, model, encoder, "electra", "ElectraModel", arrays)
-    if generator is not None and "generator" not in left_out:
+    if generator is not None and "generator" not in options.left_out:
         (directory / "generator").mkdir()
         _write_masked_lm(directory / "generator", model, generator, kind="electra")
 

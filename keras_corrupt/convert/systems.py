@@ -1,7 +1,7 @@
 """Models of ours for the networks that other libraries' files have, and back."""
 
 from keras_corrupt.heads import ReplacedTokenHead
-from keras_corrupt.models import Electra, MaskedLM
+from keras_corrupt.models import Electra, Electric, MaskedLM, Teams
 from keras_corrupt.models.electra.presets import TIED_PARTS
 from keras_corrupt.models.masked_lm.masked_lm import MaskedLMNetwork
 from keras_corrupt.models.replaced_token_detection.generator_discriminator import (
@@ -56,6 +56,43 @@ def new_electra(encoder, tokenizer, generator=None, common=()):
         tied_embeddings=tied,
         tokenizer=tokenizer,
         **_identity("electra"),
+    )
+
+
+def new_electric(encoder, tokenizer, tower):
+    """Returns an `Electric` with new weights.
+
+    Args:
+        encoder: Constructor arguments of the discriminator's `TransformerEncoder`.
+        tokenizer: The tokenizer, or `None`.
+        tower: Those of each tower's of the generator.
+    """
+    return Electric(encoder, tower, tokenizer=tokenizer, **_identity("electric"))
+
+
+def new_teams(encoder, tokenizer, generator_layers, tied_layers, task_layers):
+    """Returns a `Teams` with new weights.
+
+    Args:
+        encoder: Constructor arguments of the discriminator's `TransformerEncoder`.
+        tokenizer: The tokenizer, or `None`.
+        generator_layers: Number of the generator's layers.
+        tied_layers: How many of them are the discriminator's.
+        task_layers: Number of the layers that each task has to itself.
+    """
+    if tied_layers == generator_layers:
+        tied = "all"
+    else:
+        tied = (
+            "half" if tied_layers and tied_layers >= generator_layers // 2 else "none"
+        )
+    return Teams(
+        encoder,
+        generator_layers,
+        tied_layers=tied,
+        task_layers=task_layers,
+        tokenizer=tokenizer,
+        **_identity("teams"),
     )
 
 

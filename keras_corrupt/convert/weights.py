@@ -11,6 +11,7 @@ from typing import NamedTuple
 import keras
 import numpy as np
 
+from keras_corrupt.encoders import TransformerEncoder
 from keras_corrupt.models.named_variables import named_weights
 
 POSITIONS = "embeddings/position/embeddings"
@@ -53,6 +54,19 @@ def transposed(name, array):
     return array.T if name.endswith("kernel") else array
 
 
+def split_heads(num_heads):
+    """Returns a `to_theirs` that gives attention's weights an axis of heads."""
+
+    def to_theirs(name, array):
+        if re.search(r"/attention/(query|key|value)/", name):
+            return array.reshape(*array.shape[:-1], num_heads, -1)
+        if name.endswith("/attention/output_projection/kernel"):
+            return array.reshape(num_heads, -1, array.shape[-1])
+        return array
+
+    return to_theirs
+
+
 class Format(NamedTuple):
     """How a format writes the weights of a network.
 
@@ -62,6 +76,7 @@ class Format(NamedTuple):
         separator: What stands before it.
         to_theirs: A function of our name and an array that gives it their shape.
         to_ours: The other way round, up to `reshape`.
+        resolve: A function of their name that returns the one that a file has for it.
     """
 
     table: Mapping
@@ -69,6 +84,7 @@ class Format(NamedTuple):
     separator: str = "/"
     to_theirs: Callable = unchanged
     to_ours: Callable = unchanged
+    resolve: Callable = str
 
     def name(self, ours):
         """Returns their name of one of our weights.
@@ -76,14 +92,16 @@ class Format(NamedTuple):
         Raises:
             ValueError: The format has no place for it.
         """
+        layer, _, kind = ours.rpartition("/")
         numbers = re.findall(r"layers_(\d+)/", ours)
-        weight = re.sub(r"layers_\d+/", "layers_{}/", ours)
-        if weight in self.table:
-            return self.table[weight].format(*numbers)
-        layer, _, kind = weight.rpartition("/")
-        if layer not in self.table:
+        any_layer = re.sub(r"layers_\d+/", "layers_{}/", layer)
+        if ours in self.table:
+            theirs = self.table[ours]
+        elif found := self.table.get(layer) or self.table.get(any_layer):
+            theirs = found.format(*numbers) + self.separator + self.kinds[kind]
+        else:
             raise ValueError(f"the format has no place for {ours}")
-        return self.table[layer].format(*numbers) + self.separator + self.kinds[kind]
+        return self.resolve(theirs)
 
 
 def give(network, form):
@@ -136,13 +154,20 @@ def take(weights, *targets, unused=None):
     if problems:
         more = f"; and {len(problems) - 4} more" if len(problems) > 4 else ""
         raise ValueError(f"{weights.path}: {'; '.join(problems[:4])}{more}.")
+    taken = {}
     for name, variable, theirs, form in wanted:
         array = np.asarray(form.to_ours(name, weights.read(theirs)), "float32")
         if name.endswith(POSITIONS):
             array = array[: variable.shape[0]]
         if not np.isfinite(array).all():
             raise ValueError(f"{weights.path}: {theirs} has NaN or infinity.")
-        variable.assign(array.reshape(variable.shape))
+        array = array.reshape(variable.shape)
+        other, before = taken.setdefault(id(variable), (theirs, array))
+        if not np.array_equal(array, before):
+            raise ValueError(
+                f"{weights.path}: {other} and {theirs} differ; here they are one."
+            )
+        variable.assign(array)
 
 
 def _fits(name, found, shape):
@@ -170,11 +195,59 @@ def in_common(weights, form, others, other_form):
     return {part for part, names in PARTS.items() if all(map(is_same, names))}
 
 
-def encoder_of(model):
-    """Returns the encoder of a model of ours that other libraries can hold.
+def measured(weights, form, num_heads=None):
+    """Returns an encoder's sizes, arguments of `TransformerEncoder`, by its shapes.
+
+    Args:
+        weights: `Weights`.
+        form: The encoder's `Format`.
+        num_heads: A function of the hidden size, if the shapes do not tell.
 
     Raises:
-        ValueError: It computes what BERT's does not.
+        ValueError: A weight is missing, or has too few axes.
+    """
+
+    def shape(name, axes=2):
+        found = weights.shapes.get(form.name(name), ())
+        if len(found) != axes:
+            raise ValueError(
+                f"{weights.path}: {form.name(name)} is {list(found) or 'missing'}; it "
+                f"should have {axes} axes."
+            )
+        return found
+
+    vocabulary_size, embedding_size = shape("embeddings/token/embeddings")
+    layers = 0
+    while form.name(f"layers_{layers}/intermediate/kernel") in weights.shapes:
+        layers += 1
+    hidden_size, intermediate_size = shape("layers_0/intermediate/kernel")
+    if num_heads is None:
+        heads = shape("layers_0/attention/query/kernel", 3)[1]
+    else:
+        heads = num_heads(hidden_size)
+    return {
+        "vocabulary_size": vocabulary_size,
+        "embedding_size": embedding_size,
+        "hidden_size": hidden_size,
+        "intermediate_size": intermediate_size,
+        "num_layers": layers,
+        "num_heads": heads,
+        "max_length": shape(POSITIONS)[0],
+        "num_segments": shape("embeddings/segment/embeddings")[0],
+    }
+
+
+def encoder_of(model, approximate_gelu=None):
+    """Returns the encoder of a model of ours that other libraries can hold.
+
+    Args:
+        model: The model.
+        approximate_gelu: What their encoder has, if it has one alone, and whether it
+            may take the place of gelu itself: `None`, any; `False`, tanh's, but not in
+            its place; `True`, tanh's in its place.
+
+    Raises:
+        ValueError: It computes what theirs do not.
     """
     encoder = model.encoder
     if encoder.attention != "bidirectional" or encoder.relative_positions is not None:
@@ -183,4 +256,15 @@ def encoder_of(model):
             f"{encoder.relative_positions!r} has no counterpart in other libraries' "
             "BERT and ELECTRA. Use it here, or export a SavedModel."
         )
-    return encoder
+    if approximate_gelu is None or encoder.approximate_gelu:
+        return encoder
+    if not approximate_gelu:
+        raise ValueError(
+            "The encoder has gelu, and theirs its tanh approximation alone, so that "
+            "outputs would differ by about 1e-3. Ask for that with "
+            "--approximate_gelu, or pretrain with --encoder.approximate_gelu."
+        )
+    sizes = encoder.architecture | {"approximate_gelu": True}
+    copy = TransformerEncoder(**sizes, dtype="float32", name=encoder.name)
+    copy.set_weights(encoder.get_weights())
+    return copy

@@ -13,7 +13,9 @@ from keras_corrupt.downstream import SpanExtractor, TextClassifier, TokenTagger
 from keras_corrupt.models import Electra, MaskedLM, Teams
 from keras_corrupt.models.named_variables import named_weights
 from tests.conftest import SIZES
+from tests.convert.conftest import assert_close, assert_same_weights, written
 
+TO = "hugging_face"
 ROOT = Path(__file__).parents[1] / "fixtures" / "hugging_face"
 
 
@@ -33,17 +35,9 @@ def positions(inputs):
     return np.broadcast_to(length, inputs["token_ids"].shape)
 
 
-def assert_close(made, expected, inputs):
-    """Compares where there are tokens."""
-    real = inputs["padding_mask"] > 0
-    np.testing.assert_allclose(np.array(made)[real], expected[real], atol=1e-5, rtol=0)
-
-
 def assert_same(model, other):
     for name, network in model.networks.items():
-        theirs = named_weights(other.networks[name])
-        for weight, variable in named_weights(network).items():
-            np.testing.assert_array_equal(np.array(variable), theirs[weight], weight)
+        assert_same_weights(network, other.networks[name])
 
 
 def test_electra_computes_what_theirs_does(recorded):
@@ -84,20 +78,8 @@ def test_a_fine_tuned_model_computes_what_theirs_does(recorded):
         TextClassifier.from_preset(ROOT / "classifier")
 
 
-@pytest.fixture
-def electra(tokenizer):
-    sizes = SIZES["discriminator"] | {"vocabulary_size": 60, "initializer_range": 0.4}
-    return Electra(sizes, SIZES["generator"], tokenizer=tokenizer)
-
-
-def written(model, folder, to="hugging_face", **options):
-    model.save_to_preset(folder / "preset")
-    convert(folder / "preset", folder / "theirs", to=to, **options)
-    return folder / "theirs"
-
-
 def test_both_networks_come_back_bit_for_bit(electra, tmp_path):
-    theirs = written(electra, tmp_path)
+    theirs = written(electra, tmp_path, TO)
     back = models.load_preset(theirs)
     assert_same(electra, back)
     assert back.tokenizer.fingerprint == electra.tokenizer.fingerprint
@@ -107,7 +89,7 @@ def test_both_networks_come_back_bit_for_bit(electra, tmp_path):
 
 @pytest.mark.tensorflow_only
 def test_the_directory_has_the_files_that_they_read(electra, tmp_path):
-    theirs = written(electra, tmp_path)
+    theirs = written(electra, tmp_path, TO)
     files = {path.name for path in theirs.iterdir()}
     recorded = {path.name for path in (ROOT / "electra").iterdir()} - {"outputs.npz"}
     assert files == recorded | {"vocab.txt", "special_tokens_map.json", "README.md"}
@@ -128,11 +110,9 @@ def test_masked_lm_and_encoders_of_others_come_back(tokenizer, tmp_path):
     sizes = SIZES["discriminator"] | {"vocabulary_size": 60}
     for i, change in enumerate(({}, {"embedding_size": 16, "approximate_gelu": True})):
         model = MaskedLM({**sizes, **change}, tokenizer=tokenizer)
-        (tmp_path / str(i)).mkdir()
-        assert_same(model, models.load_preset(written(model, tmp_path / str(i))))
+        assert_same(model, models.load_preset(written(model, tmp_path / str(i), TO)))
     teams = Teams(sizes, generator_layers=2, tokenizer=tokenizer)
-    (tmp_path / "teams").mkdir()
-    theirs = written(teams, tmp_path / "teams")
+    theirs = written(teams, tmp_path / "teams", TO)
     with pytest.warns(UserWarning, match="head on it is new"):
         back = Electra.from_preset(theirs)
     for name, variable in named_weights(teams.encoder).items():
@@ -151,8 +131,7 @@ def test_fine_tuned_models_come_back(electra, tmp_path, tokenizer):
         model = cls.from_preset(tmp_path / "start", **arguments)
         for variable in model.head.trainable_variables:
             variable.assign(np.random.default_rng(0).normal(size=variable.shape))
-        (tmp_path / cls.__name__).mkdir()
-        back = cls.from_preset(written(model, tmp_path / cls.__name__))
+        back = cls.from_preset(written(model, tmp_path / cls.__name__, TO))
         assert_same(model, back)
         if examples:
             assert back.predictions(examples) == model.predictions(examples)
@@ -185,7 +164,7 @@ def test_what_they_have_no_place_for_is_refused(electra, tmp_path):
     labels = list(map(str, range(9)))
     many = TextClassifier.from_preset(tmp_path / "preset", labels=labels)
     with pytest.raises(ValueError, match="9 labels.*hidden_size=16"):
-        written(many, tmp_path / "spans")
+        written(many, tmp_path / "many", TO)
 
 
 def changed(folder, tmp_path, weights=None, **config):

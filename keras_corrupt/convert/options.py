@@ -1,0 +1,20 @@
+"""What a source or a target does not say of itself."""
+
+from pathlib import Path
+from typing import NamedTuple
+
+
+class Options(NamedTuple):
+    """Options of a conversion.
+
+    Attributes:
+        generator: The directory of ELECTRA's generator, if it is not with the
+            discriminator.
+        approximate_gelu: Whether an encoder has gelu's tanh approximation: of a source
+            that does not say, and in a target that has nothing else, instead of gelu.
+        left_out: Names of networks that are not trained and not written.
+    """
+
+    generator: Path | None = None
+    approximate_gelu: bool | None = None
+    left_out: tuple = ()
