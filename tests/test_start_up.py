@@ -40,7 +40,7 @@ def test_help_needs_no_backend(monkeypatch, capsys):
     others = sorted(recipes - {"electra_small.py", "own_objective.py"})
     commands = ["electra_small.py", *others, "teams_base.py --variant plus_plus"]
     commands = [f"recipes/{command}" for command in commands]
-    for command in ("data", "data prepare", "scoring", "scoring highlight"):
+    for command in ("convert", "data", "data prepare", "scoring", "scoring highlight"):
         room, *subcommand = command.split()
         commands.append(" ".join([f"keras_corrupt.{room}.__main__", *subcommand]))
     ran = subprocess.run(

@@ -1,10 +1,14 @@
 """From any format to any other one."""
 
-from pathlib import Path
+from typing import NamedTuple
+
+import keras
 
 from keras_corrupt.convert import google_tf1, hugging_face, keras_hub, model_garden
 from keras_corrupt.convert.card import model_card
+from keras_corrupt.convert.check import check as compare
 from keras_corrupt.convert.files import new_directory
+from keras_corrupt.convert.hubs import local_copy
 from keras_corrupt.convert.options import Options
 from keras_corrupt.downstream.model import load_preset
 from keras_corrupt.models import preset_directory
@@ -20,36 +24,61 @@ SOURCES = (*TARGETS.values(), google_tf1)
 OURS = "keras_corrupt"
 
 
-def convert(source, target, to=OURS, generator=None, approximate_gelu=None):
+class Converted(NamedTuple):
+    """What a conversion has done.
+
+    Attributes:
+        model: The model, ours.
+        left_out: Names of its networks that the source does not have.
+        difference: The largest between its outputs and those of what was written;
+            `None` if that was not looked at.
+    """
+
+    model: keras.Model
+    left_out: tuple
+    difference: float | None
+
+
+def convert(
+    source, target, to=OURS, generator=None, approximate_gelu=None, check=False
+):
     """Writes a model in another format, whole or not at all.
 
     Args:
-        source: A preset, or what another library wrote: a directory, or the prefix of
-            a TensorFlow checkpoint.
+        source: A preset, or what another library wrote: a directory, the prefix of a
+            TensorFlow checkpoint, or an address, `hf://owner/name` or `kaggle://...`.
         target: A new directory.
         to: `"keras_corrupt"`, a preset, or a key of `TARGETS`.
         generator: Where ELECTRA's generator is, if not with the discriminator.
         approximate_gelu: Whether the encoder has gelu's tanh approximation, where the
             source does not say; or gets it, where the target has nothing else.
+        check: Whether what was written is loaded by its own library, if that is
+            installed, and its outputs compared.
 
     Returns:
-        The model.
+        `Converted`.
 
     Raises:
-        ValueError: The source cannot be read, the target exists or cannot hold it.
+        ValueError: The source cannot be read, the target exists or cannot hold it, or
+            the outputs differ.
     """
     if to not in (OURS, *TARGETS):
         raise ValueError(f"`to` must be {OURS!r} or one of {[*TARGETS]}; got {to!r}.")
+    difference = None
     with new_directory(target) as temporary:
-        options = Options(generator and Path(generator), approximate_gelu)
+        generator = generator and local_copy(generator)
+        options = Options(generator, approximate_gelu)
         model, left_out = read(source, options)
         if to == OURS:
             preset_directory.write(temporary, model, left_out=left_out)
         else:
-            TARGETS[to].write(temporary, model, options._replace(left_out=left_out))
+            options = options._replace(left_out=left_out)
+            TARGETS[to].write(temporary, model, options)
+            if check:
+                difference = compare(model, temporary, TARGETS[to], options)
             card = model_card(model, source, to)
             (temporary / "README.md").write_text(card, encoding="utf-8")
-    return model
+    return Converted(model, left_out, difference)
 
 
 def read(source, options):
@@ -65,7 +94,7 @@ def read(source, options):
     Raises:
         ValueError: It cannot be read.
     """
-    path = Path(source)
+    path = local_copy(source)
     for module in SOURCES:
         if module.recognises(path):
             try:

@@ -346,3 +346,32 @@ def tokenizer_files(tokenizer, max_length):
         "tokenizer_config.json": json.dumps(config, indent=2) + "\n",
         "special_tokens_map.json": json.dumps(names, indent=2) + "\n",
     }
+
+
+def outputs(directory, inputs):
+    """Returns what transformers makes of a directory: name -> array."""
+    import torch
+    import transformers
+
+    names = {
+        "input_ids": "token_ids",
+        "token_type_ids": "segment_ids",
+        "attention_mask": "padding_mask",
+    }
+    tensors = {n: torch.tensor(inputs[ours]).long() for n, ours in names.items()}
+
+    def run(folder):
+        architecture = read_json(folder / "config.json")["architectures"][0]
+        network = getattr(transformers, architecture).from_pretrained(folder).eval()
+        with torch.no_grad():
+            made = network(**tensors, output_hidden_states=True)
+        logits = getattr(made, "logits", None)
+        kind = {"ForPreTraining": "rtd", "ForMaskedLM": "mlm"}
+        name = next((v for k, v in kind.items() if architecture.endswith(k)), "logits")
+        found = {} if logits is None else {name: logits.numpy()}
+        return {"hidden": made.hidden_states[-1].numpy(), **found}
+
+    found = run(directory)
+    if (directory / "generator").is_dir():
+        found["mlm"] = run(directory / "generator")["mlm"]
+    return found

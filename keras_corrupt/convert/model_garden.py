@@ -252,3 +252,29 @@ def write(directory, model, options):
         files = model.tokenizer.files()
         for name in {"vocab.txt", "tokenizer.json", "tokenizer_config.json"} & {*files}:
             (directory / name).write_text(files[name], encoding="utf-8")
+
+
+def outputs(directory, inputs):
+    """Returns what Model Garden's encoder makes of a directory's: name -> array."""
+    import tensorflow as tf
+    from official.nlp.modeling import networks
+
+    prefix = prefix_of(directory)
+    form = _format(ObjectGraph(prefix), prefixed(_ENCODER, "encoder"))
+    sizes = measured(checkpoint_weights(prefix), form)
+    names = {
+        **{"vocabulary_size": "vocab_size", "embedding_size": "embedding_width"},
+        **{"hidden_size": "hidden_size", "intermediate_size": "inner_dim"},
+        **{"num_layers": "num_layers", "num_heads": "num_attention_heads"},
+        **{"max_length": "max_sequence_length", "num_segments": "type_vocab_size"},
+    }
+    encoder = networks.BertEncoderV2(**{names[n]: size for n, size in sizes.items()})
+    read = {
+        "input_word_ids": inputs["token_ids"],
+        "input_mask": inputs["padding_mask"],
+        "input_type_ids": inputs["segment_ids"],
+    }
+    encoder(read)  # makes the variables
+    status = tf.train.Checkpoint(encoder=encoder).read(str(prefix))
+    status.assert_existing_objects_matched()
+    return {"hidden": encoder(read)["sequence_output"].numpy()}

@@ -1,0 +1,115 @@
+"""The command, its check, and addresses of hubs."""
+
+import sys
+from pathlib import Path
+
+import huggingface_hub
+import kagglehub
+import numpy as np
+import pytest
+
+from keras_corrupt import models
+from keras_corrupt.convert import __main__, check, hubs, keras_hub
+from keras_corrupt.convert.conversion import convert
+from keras_corrupt.convert.options import Options
+from tests.convert.conftest import assert_same_weights
+
+pytestmark = pytest.mark.tensorflow_only  # Once is enough.
+THEIRS = Path(__file__).parents[1] / "fixtures" / "hugging_face"
+
+
+@pytest.fixture
+def run(monkeypatch, capsys):
+    def run(*arguments):
+        monkeypatch.setattr(sys, "argv", ["convert", *map(str, arguments)])
+        __main__.main()
+        return capsys.readouterr().out
+
+    return run
+
+
+def test_it_writes_and_checks(run, electra, tmp_path):
+    electra.save_to_preset(tmp_path / "ours")
+    for to in ("keras_hub", "model_garden"):
+        flags = ("--to", to, "--approximate_gelu", "True")
+        printed = run(tmp_path / "ours", tmp_path / to, *flags)
+        difference = float(printed.split("differ by ")[1].split()[0])
+        assert difference < 1e-5
+    printed = run(THEIRS / "electra", tmp_path / "preset")
+    assert printed == f"{tmp_path / 'preset'}: Electra as keras_corrupt\n"
+
+
+def test_it_says_what_is_wrong_in_one_line(run, tmp_path):
+    with pytest.raises(SystemExit, match="Error: .*nowhere") as error:
+        run(tmp_path / "nowhere", tmp_path / "target")
+    assert "\n" not in str(error.value)
+    assert not list(tmp_path.iterdir())
+
+
+def test_the_check_finds_what_differs(electra, tmp_path):
+    made = {}
+
+    class Format:
+        outputs = staticmethod(lambda directory, inputs: made)
+
+    inputs = check.make_inputs(electra.encoder)
+    made |= check.outputs(electra, inputs, Options())
+    assert made.keys() == {"hidden", "mlm", "rtd"}
+    assert check.check(electra, tmp_path, Format, Options()) == 0
+    made["rtd"] = made["rtd"] + (np.arange(16) < 3) * 1e-3
+    with pytest.raises(ValueError, match="another rtd"):
+        check.check(electra, tmp_path, Format, Options())
+    made["rtd"] = made["rtd"] * np.nan
+    with pytest.raises(ValueError, match="another rtd"):
+        check.check(electra, tmp_path, Format, Options())
+
+
+def test_what_does_not_compute_the_same_is_not_kept(electra, tmp_path, monkeypatch):
+    electra.save_to_preset(tmp_path / "ours")
+    monkeypatch.setattr(
+        keras_hub, "outputs", lambda d, x: {"hidden": np.zeros((2, 16, 16))}
+    )
+    with pytest.raises(ValueError, match="another hidden"):
+        convert(
+            tmp_path / "ours",
+            tmp_path / "theirs",
+            "keras_hub",
+            approximate_gelu=True,
+            check=True,
+        )
+    assert [path.name for path in tmp_path.iterdir()] == ["ours"]
+
+
+def test_hubs_are_asked(electra, tmp_path, monkeypatch):
+    asked = []
+
+    def snapshot_download(name, revision, allow_patterns):
+        asked.append((name, revision, "pytorch_model.bin" in allow_patterns))
+        return str(THEIRS / {"a/both": "electra", "a/old": "."}[name])
+
+    monkeypatch.setattr(huggingface_hub, "snapshot_download", snapshot_download)
+    model = models.load_preset("hf://a/both@v1")
+    assert_same_weights(
+        model.generator, models.load_preset(THEIRS / "electra").generator
+    )
+    assert hubs.local_copy("hf://a/old") == THEIRS
+    assert asked == [("a/both", "v1", False), ("a/old", None, False)] + [
+        ("a/old", None, True)
+    ]
+    monkeypatch.setattr(kagglehub, "model_download", lambda name: f"/{name}")
+    assert hubs.local_copy("kaggle://keras/electra/keras/x") == Path(
+        "/keras/electra/keras/x"
+    )
+
+
+def test_offline_the_remedy_is_named(monkeypatch):
+    def fails(*args, **kwargs):
+        raise huggingface_hub.errors.LocalEntryNotFoundError("No network.\nMore.")
+
+    monkeypatch.setattr(huggingface_hub, "snapshot_download", fails)
+    with pytest.raises(ValueError, match="hf://a/b .*No network. .*a copy") as error:
+        models.load_preset("hf://a/b")
+    assert "\n" not in str(error.value)
+    monkeypatch.setitem(sys.modules, "kagglehub", None)
+    with pytest.raises(ValueError, match="pip install kagglehub"):
+        models.load_preset("kaggle://a/b/c/d")
