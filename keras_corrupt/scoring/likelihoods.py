@@ -21,16 +21,13 @@ from typing import NamedTuple
 
 import keras
 import numpy as np
-from tqdm import tqdm
 
 from keras_corrupt.kernels import FusedSteps
 from keras_corrupt.models import Pretrainer
 from keras_corrupt.models.registry import known_classes, registered_name
-from keras_corrupt.scoring.windows import pack_all, windows_of
+from keras_corrupt.scoring.windows import read_in_batches, windows_of
 from keras_corrupt.scoring.words import WordScore, joined
 
-#: Lengths are rounded up to a multiple of this: a program is compiled for each.
-LENGTH_STEP = 8
 MASKS = ("token", "rest_of_word")
 REDUCTIONS = ("sum", "mean")
 
@@ -244,22 +241,13 @@ def _scored(model, texts, mask="token", base=math.e, batch_size=32, progress=Fal
 
 def _logs(model, windows, mask, batch_size, progress):
     """Returns what the model says of each token of each window, in nats."""
-    lengths = np.array([len(window.ids) for window in windows])
-    order = np.argsort(-lengths, kind="stable")  # the longest first: memory will do
-    batch_size = min(batch_size, len(order))
     words = model.tokenizer.word_starts if mask == "rest_of_word" else None
-    logs, predict = [None] * len(order), _predictor(model)
-    with tqdm(total=len(order), unit="text", disable=not progress) as bar:
-        for start in range(0, len(order), batch_size):
-            rows = order[start : start + batch_size]
-            # The last batch is filled up, so that it needs no program of its own.
-            filled = [windows[row] for row in np.resize(rows, batch_size)]
-            length = -(-lengths[rows[0]] // LENGTH_STEP) * LENGTH_STEP
-            length = min(length, model.max_length)
-            batch = pack_all(filled, length, model.padding_id, words)
-            for row, found in zip(rows, predict(batch), strict=False):
-                logs[row] = found[: lengths[row]]
-            bar.update(len(rows))
+    made = read_in_batches(
+        windows, _predictor(model), model, batch_size, progress, words
+    )
+    logs = [None] * len(windows)
+    for number, found in made:
+        logs[number] = found
     return logs
 
 

@@ -3,6 +3,10 @@
 from typing import NamedTuple
 
 import numpy as np
+from tqdm import tqdm
+
+#: Lengths are rounded up to a multiple of this: a program is compiled for each.
+LENGTH_STEP = 8
 
 
 class Window(NamedTuple):
@@ -109,6 +113,38 @@ def pack_all(windows, length, padding_id, word_starts=None):
         if word_starts is not None:
             packed["word_ids"][row, :end] = np.cumsum(word_starts[window.ids])
     return packed
+
+
+def read_in_batches(
+    windows, predict, model, batch_size, progress=False, word_starts=None
+):
+    """Runs a function on windows, those of like length together.
+
+    Args:
+        windows: A list of `Window`.
+        predict: A function of a model's inputs that returns `[batch, length, ...]`.
+        model: What has the longest `max_length`, and the `padding_id`.
+        batch_size: Windows of a batch.
+        progress: Whether a bar is drawn.
+        word_starts: See `pack_all`.
+
+    Yields:
+        The number of each window, in any order, and `[tokens, ...]`.
+    """
+    lengths = np.array([len(window.ids) for window in windows])
+    order = np.argsort(-lengths, kind="stable")  # the longest first: memory will do
+    batch_size = min(batch_size, len(order))
+    with tqdm(total=len(order), unit="text", disable=not progress) as bar:
+        for start in range(0, len(order), batch_size):
+            rows = order[start : start + batch_size]
+            # The last batch is filled up, so that it needs no program of its own.
+            filled = [windows[row] for row in np.resize(rows, batch_size)]
+            length = -(-lengths[rows[0]] // LENGTH_STEP) * LENGTH_STEP
+            length = min(length, model.max_length)
+            batch = pack_all(filled, length, model.padding_id, word_starts)
+            for row, found in zip(rows, predict(batch), strict=False):
+                yield row, found[: lengths[row]]
+            bar.update(len(rows))
 
 
 def _encoded(texts, tokenizer):
