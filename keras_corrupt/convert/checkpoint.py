@@ -18,13 +18,20 @@ def prefix_of(path):
     Raises:
         ValueError: There are several.
     """
-    if path.with_name(f"{path.name}.index").is_file():
-        return path
-    found = sorted(path.glob("*.index"))
-    if len(found) > 1:
-        names = ", ".join(file.stem for file in found)
-        raise ValueError(f"{path} has several checkpoints; name one: {names}.")
-    return found[0].with_suffix("") if found else None
+    if path.with_name(f"{path.name}.index").exists():
+        prefix = path
+    else:
+        found = sorted(path.glob("*.index"))
+        if len(found) > 1:
+            names = ", ".join(file.stem for file in found)
+            raise ValueError(f"{path} has several checkpoints; name one: {names}.")
+        if not found:
+            return None
+        prefix = found[0].with_suffix("")
+    for file in prefix.parent.glob(f"{prefix.name}.*"):
+        if not file.is_file():
+            raise ValueError(f"{file} is no file.")
+    return prefix
 
 
 def checkpoint_weights(prefix):

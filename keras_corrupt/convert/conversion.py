@@ -95,14 +95,14 @@ def read(source, options):
         ValueError: It cannot be read.
     """
     path = local_copy(source)
-    for module in SOURCES:
-        if module.recognises(path):
-            try:
+    try:
+        for module in SOURCES:
+            if module.recognises(path):
                 return module.read(path, options)
-            except Exception as error:  # foreign content makes whatever error it likes
-                text = " ".join(str(error).split())[:500]
-                named = text if str(path) in text else f"{path}: {text}"
-                raise ValueError(named) from error
+    except Exception as error:  # foreign content makes whatever error it likes
+        text = " ".join(str(error).split())[:500]
+        named = text if str(path) in text else f"{path}: {text}"
+        raise ValueError(named) from error
     model = load_preset(path)
     lacks = [n for n in model.networks if not preset_directory.has_network(path, n)]
     return model, tuple(lacks)

@@ -156,7 +156,14 @@ def take(weights, *targets, unused=None):
         raise ValueError(f"{weights.path}: {'; '.join(problems[:4])}{more}.")
     taken = {}
     for name, variable, theirs, form in wanted:
-        array = np.asarray(form.to_ours(name, weights.read(theirs)), "float32")
+        array = weights.read(theirs)
+        if not keras.backend.is_float_dtype(
+            keras.backend.standardize_dtype(array.dtype)
+        ):
+            raise ValueError(
+                f"{weights.path}: {theirs} holds {array.dtype}, no floats."
+            )
+        array = np.asarray(form.to_ours(name, array), "float32")
         if name.endswith(POSITIONS):
             array = array[: variable.shape[0]]
         if not np.isfinite(array).all():

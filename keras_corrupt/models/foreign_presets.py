@@ -30,7 +30,7 @@ def is_foreign(preset):
         return True
     path = Path(preset)
     try:
-        if path.with_name(f"{path.name}.index").is_file():
+        if path.with_name(f"{path.name}.index").exists():
             return True
         if not path.is_dir():
             return False

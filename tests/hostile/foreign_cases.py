@@ -91,7 +91,7 @@ def cut(name, size):
     return lambda folder: os.truncate(folder / name, size)
 
 
-KINDS = ("missing", "empty", "noise", "a pipe", "a directory", "an endless device")
+KINDS = ("missing", "noise", "a pipe", "an endless device")
 _FILES = {
     "hugging_face": ("model.safetensors", "tokenizer.json"),
     "keras_hub": ("model.weights.h5",),
@@ -135,7 +135,6 @@ CASES["keras_hub"] |= {
     "another file's numbers": h5_with(
         lambda f: f.__setitem__("more", h5py.ExternalLink("/etc/x.h5", "x"))
     ),
-    "an array more": h5_with(lambda f: f.__setitem__("more", np.ones(10**6, "f4"))),
     "a terabyte of nothing": h5_with(lambda f: f.create_dataset("x", (1 << 38,), "f4")),
     "weights cut off": cut("model.weights.h5", 9000),
 }
