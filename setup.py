@@ -66,6 +66,7 @@ setup(
     extras_require={
         "beam": BEAM,
         "benchmark": [*SQUAD, "keras-hub>=0.21", "psutil>=6", "transformers>=4.56"],
+        "hubs": ["huggingface-hub>=0.30", "kagglehub>=0.3"],
         "jax": JAX,
         "multitask": MULTITASK,
         "squad": SQUAD,

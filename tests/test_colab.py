@@ -128,6 +128,8 @@ def test_quickstart(tmp_path):
     assert "| SST-2 | accuracy | " in printed["finetune"]
     assert (run / "glue" / "SST-2" / "published" / "preset").is_dir()
     assert printed["predict"].splitlines() == [f"1 {reviews[0]}", f"0 {reviews[1]}"]
+    for folder in map(Path, printed["elsewhere"].split()):
+        assert (tmp_path / folder / "model.safetensors").is_file()
 
 
 @pytest.mark.tensorflow_only  # Once is enough.
@@ -230,11 +232,21 @@ def test_adapt_to_your_domain(tmp_path):
     assert [line.split()[0] for line in scores] == ["before", "after", "guess"]
 
 
-def test_there_are_three_notebooks():
+@pytest.mark.tensorflow_only  # Once is enough.
+def test_use_your_encoder(tmp_path):
+    printed = execute("use_your_encoder", tmp_path)
+    assert printed["vectors"].splitlines()[0].endswith("~ A boat went out to sea.")
+    assert "'generator', 'model.safetensors'" in printed["hugging-face"]
+    assert printed["back"].startswith("Electra ['the', 'ship', 'left', ")
+    assert printed["keras-hub"].split() == ["[0", "0", "1", "1]"]
+
+
+def test_there_are_four_notebooks():
     assert [path.stem for path in NOTEBOOKS] == [
         "adapt_to_your_domain",
         "pretrain_your_language",
         "quickstart_tpu",
+        "use_your_encoder",
     ]
 
 
