@@ -1,7 +1,7 @@
 """Other libraries' formats in and out, and exported models.
 
-`convert` and `python -m keras_corrupt.convert` write a model in another format. Each has
-a file: `hugging_face.py`, `keras_hub.py`, `model_garden.py`, `google_tf1.py`.
+`convert` and `python -m keras_corrupt.convert` write a model in another format. Each
+has a file: `hugging_face.py`, `keras_hub.py`, `model_garden.py`, `google_tf1.py`.
 `from_preset` and whatever else takes a preset take those formats, too.
 """
 

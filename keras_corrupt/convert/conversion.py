@@ -12,6 +12,7 @@ from keras_corrupt.convert.hubs import local_copy
 from keras_corrupt.convert.options import Options
 from keras_corrupt.downstream.model import load_preset
 from keras_corrupt.models import preset_directory
+from keras_corrupt.models.trained_presets import trained_presets
 
 #: Format -> its module.
 TARGETS = {
@@ -45,8 +46,9 @@ def convert(
     """Writes a model in another format, whole or not at all.
 
     Args:
-        source: A preset, or what another library wrote: a directory, the prefix of a
-            TensorFlow checkpoint, or an address, `hf://owner/name` or `kaggle://...`.
+        source: A preset, directory or name, or what another library wrote: a directory,
+            the prefix of a TensorFlow checkpoint, or an address, `hf://owner/name` or
+            `kaggle://...`.
         target: A new directory.
         to: `"keras_corrupt"`, a preset, or a key of `TARGETS`.
         generator: Where ELECTRA's generator is, if not with the discriminator.
@@ -94,7 +96,7 @@ def read(source, options):
     Raises:
         ValueError: It cannot be read.
     """
-    path = local_copy(source)
+    path = local_copy(trained_presets().get(source, source))
     try:
         for module in SOURCES:
             if module.recognises(path):

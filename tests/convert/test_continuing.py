@@ -100,6 +100,7 @@ def test_theirs_without_a_generator_needs_one(theirs, tmp_path):
         output=str(tmp_path / "run"),
         sequence_length=16,
         steps=2,
+        warmup_steps=1,
         validation_fraction=0.2,
     )
     with pytest.raises(ValueError, match="has no generator.*--generator_steps"):

@@ -12,6 +12,7 @@ from tests.hostile.preset_cases import bad_preset
 pytestmark = [
     pytest.mark.tensorflow_only,  # No backend reads files.
     pytest.mark.filterwarnings("ignore:.*head on it is new"),
+    pytest.mark.filterwarnings("ignore:The preset has no generator"),
 ]
 
 
