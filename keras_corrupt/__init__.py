@@ -21,6 +21,7 @@ __all__ = [
     "models",
     "multitask",
     "scoring",
+    "semi_supervised",
     "tasks",
     "tokenizers",
     "training",
@@ -28,7 +29,7 @@ __all__ = [
 
 #: Part -> its classes that a `.keras` file can name, before anything is imported.
 KERAS_CLASSES = {
-    "encoders": ("Dense", "TransformerEncoder"),
+    "encoders": ("BiLSTMEncoder", "Dense", "TransformerEncoder"),
     "models": (
         "AdversarialElectra",
         "AllTokensMLM",
@@ -42,7 +43,7 @@ KERAS_CLASSES = {
         "TwoTower",
         "UnigramElectra",
     ),
-    "training": ("AdamW", "WarmupLinearDecay"),
+    "training": ("AdamW", "InverseRootDecay", "WarmupLinearDecay"),
     "downstream": (
         "CandidateRanker",
         "PromptClassifier",

@@ -29,6 +29,7 @@ ROOMS = (
     "training",
     "downstream",
     "multitask",
+    "semi_supervised",
     "convert",
     "evaluation",
 )

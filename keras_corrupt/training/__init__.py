@@ -6,6 +6,7 @@ _MODULES = {
     "AdamW": "optimizer",
     "CheckpointError": "checkpoint",
     "Checkpoints": "checkpoint",
+    "InverseRootDecay": "schedules",
     "Phase": "phases",
     "PretrainConfig": "config",
     "WarmupLinearDecay": "schedules",

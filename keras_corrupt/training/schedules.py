@@ -50,3 +50,35 @@ class WarmupLinearDecay(keras.optimizers.schedules.LearningRateSchedule):
             "total_steps": self.total_steps,
             "warmup_steps": self.warmup_steps,
         }
+
+
+@keras.saving.register_keras_serializable(package="keras_corrupt")
+class InverseRootDecay(keras.optimizers.schedules.LearningRateSchedule):
+    """The rate of Cross-View Training (Clark's thesis, table 4.1).
+
+        rate(step) = peak_rate / (1 + decay * sqrt(step))
+
+    Args:
+        peak_rate: The learning rate of the first update.
+        decay: How fast the rate falls.
+
+    >>> schedule = InverseRootDecay(0.5, decay=0.005)
+    >>> [round(float(schedule(step)), 4) for step in (0, 10_000, 40_000)]
+    [0.5, 0.3333, 0.25]
+    """
+
+    def __init__(self, peak_rate, decay):
+        if peak_rate <= 0 or decay < 0:
+            raise ValueError(
+                "`peak_rate` must be positive and `decay` not negative; got "
+                f"peak_rate={peak_rate}, decay={decay}."
+            )
+        self.peak_rate = peak_rate
+        self.decay = decay
+
+    def __call__(self, step):
+        step = ops.cast(step, "float32")
+        return self.peak_rate / (1.0 + self.decay * ops.sqrt(step))
+
+    def get_config(self):
+        return {"peak_rate": self.peak_rate, "decay": self.decay}

@@ -1,0 +1,1 @@
+"""Semi-supervised learning: Cross-View Training (Clark's thesis, chapter 4)."""
