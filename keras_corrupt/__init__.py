@@ -43,7 +43,8 @@ KERAS_CLASSES = {
         "TwoTower",
         "UnigramElectra",
     ),
-    "training": ("AdamW", "InverseRootDecay", "WarmupLinearDecay"),
+    "semi_supervised": ("CrossViewTagger",),
+    "training": ("AdamW", "InverseRootDecay", "SGD", "WarmupLinearDecay"),
     "downstream": (
         "CandidateRanker",
         "PromptClassifier",

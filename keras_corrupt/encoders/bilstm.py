@@ -64,27 +64,25 @@ class BidirectionalLSTM(keras.layers.Layer):
             )
         )
         gates = ops.einsum("dbti,dig->tdbg", x, kernel) + bias[:, None, :]
-        mask = ops.cast(padding_mask, self.compute_dtype)
-        mask = ops.stack([mask, ops.flip(mask, axis=1)])
-        mask = ops.transpose(mask, (2, 0, 1))[..., None]  # [length, 2, batch, 1]
+        mask = ops.cast(padding_mask, "bool")
+        mask = ops.transpose(ops.stack([mask, ops.flip(mask, axis=1)]), (2, 0, 1))
+        # Closed gates empty the state: from the right, padding comes before the words.
+        gates = ops.where(mask[..., None], gates, -1e4)  # [length, 2, batch, gates]
 
-        def step(state, word):
+        def step(state, gates):
             output, cell = state
-            gates, real = word
             gates = gates + ops.matmul(output, recurrent)
             write, keep, candidate, read = ops.split(gates, 4, axis=-1)
             cell = ops.sigmoid(keep) * cell + ops.sigmoid(write) * ops.tanh(candidate)
             output = ops.matmul(ops.sigmoid(read) * ops.tanh(cell), projection)
-            # From the right, words begin after the padding: with an empty state.
-            state = output * real, cell * real
-            return state, state
+            return (output, cell), (output, cell)
 
         batch = ops.shape(x)[1]
         empty = (
             ops.zeros((2, batch, self.projection_size), self.compute_dtype),
             ops.zeros((2, batch, self.hidden_size), self.compute_dtype),
         )
-        _, (outputs, _) = ops.scan(step, empty, (gates, mask))
+        _, (outputs, _) = ops.scan(step, empty, gates)
         forward, backward = outputs[:, 0], ops.flip(outputs[:, 1], axis=0)
         return ops.transpose(forward, (1, 0, 2)), ops.transpose(backward, (1, 0, 2))
 

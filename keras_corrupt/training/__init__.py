@@ -9,6 +9,7 @@ _MODULES = {
     "InverseRootDecay": "schedules",
     "Phase": "phases",
     "PretrainConfig": "config",
+    "SGD": "sgd",
     "WarmupLinearDecay": "schedules",
     "main": "command_line",
     "pretrain": "runner",

@@ -52,14 +52,15 @@ BOUNDS = {
 }
 
 
-def check_bounds(values, where="--"):
+def check_bounds(values, where="--", bounds=BOUNDS):
     """Raises a `ValueError` for a number outside its bounds.
 
     Args:
-        values: An object with some of the attributes that `BOUNDS` names.
+        values: An object with some of the attributes that `bounds` names.
         where: What precedes their names in the error.
+        bounds: Dict. Name -> `Bounds`.
     """
-    for name, bounds in BOUNDS.items():
+    for name, allowed in bounds.items():
         value = getattr(values, name, None)
-        if value is not None and not bounds.allow(value):
-            raise ValueError(f"{where}{name} {value} must be {bounds}.")
+        if value is not None and not allowed.allow(value):
+            raise ValueError(f"{where}{name} {value} must be {allowed}.")

@@ -99,16 +99,9 @@ class AdamW(keras.optimizers.Optimizer):
         return 1.0
 
     def apply(self, grads, trainable_variables=None):
-        # On TensorFlow a gathered embedding's gradient lists a token's row once for
-        # each occurrence, and Keras squares the rows before it adds them up, in the
-        # norm and in the second moment. Adding zeros makes it one dense tensor first.
-        dense = [
-            ops.zeros(g.shape, g.dtype) + g if hasattr(g, "indices") else g
-            for g in grads
-        ]
         # Keras clips, accumulates and averages on each replica; with the sum over the
         # replicas all do the same as one device does.
-        super().apply(sum_over_replicas(dense), trainable_variables)
+        super().apply(sum_over_replicas(dense(grads)), trainable_variables)
 
     def _backend_update_step(self, grads, trainable_variables, learning_rate):
         # Each replica updates its own copy. Keras would add up the gradients here.
@@ -181,6 +174,19 @@ class AdamW(keras.optimizers.Optimizer):
             "no_decay": self.no_decay,
             "rate_multipliers": self.rate_multipliers,
         }
+
+
+def dense(gradients):
+    """Returns gradients in which a token that occurs twice counts once.
+
+    On TensorFlow a gathered embedding's gradient lists a token's row once for each
+    occurrence, and Keras squares the rows before it adds them up, in the norm and in
+    the second moment. Adding zeros makes it one dense tensor first.
+    """
+    return [
+        ops.zeros(g.shape, g.dtype) + g if hasattr(g, "indices") else g
+        for g in gradients
+    ]
 
 
 def hooks():

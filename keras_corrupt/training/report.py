@@ -108,7 +108,7 @@ def draw_curves(rows, path, baselines):
     from matplotlib.figure import Figure
 
     losses = [n for n in rows[0] if n.endswith("_loss") and not n.startswith("val_")]
-    fractions = ("accuracy", "auc", "precision", "recall", "fraction", "cosine")
+    fractions = ("accuracy", "auc", "precision", "recall", "fraction", "cosine", "f1")
     rates = [n for n in rows[0] if n.startswith("val_") and n.endswith(fractions)]
     panels = len(losses) + bool(rates)
     figure = Figure(figsize=(4.5 * panels, 4), layout="constrained")
@@ -116,7 +116,8 @@ def draw_curves(rows, path, baselines):
     steps = [row["step"] for row in rows]
     for axis, name in zip(axes, losses, strict=False):
         axis.plot(steps, [row[name] for row in rows], label="training")
-        axis.plot(steps, [row[f"val_{name}"] for row in rows], label="validation")
+        if f"val_{name}" in rows[0]:
+            axis.plot(steps, [row[f"val_{name}"] for row in rows], label="validation")
         for mixed in (n for n in rows[0] if re.fullmatch(rf"val_mix_\d+_{name}", n)):
             label = f"validation, mix {mixed.split('_')[2]}"
             axis.plot(steps, [row[mixed] for row in rows], label=label)

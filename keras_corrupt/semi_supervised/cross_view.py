@@ -1,0 +1,125 @@
+"""What a run of Cross-View Training is, and its command line."""
+
+import dataclasses
+import sys
+from typing import Literal
+
+import tyro
+
+from keras_corrupt.devices.log_level import hide_start_up_lines
+from keras_corrupt.downstream.finetune import in_flags
+from keras_corrupt.training import bounds
+from keras_corrupt.training.bounds import Bounds, check_bounds
+
+#: Field of `CrossViewConfig` -> its bounds, where `training.bounds` does not say them.
+BOUNDS = {
+    "vocabulary_size": Bounds(1, 100_001),
+    "max_unlabelled": Bounds(1),
+    "rate_decay": Bounds(0),
+    "momentum": Bounds(0, 1),
+}
+
+
+@dataclasses.dataclass(frozen=True)
+class CrossViewConfig:
+    """Everything that decides what a run does, with the thesis's values (table 4.1)."""
+
+    output: str
+    """Directory of the run; continues the run that it holds, if any."""
+    preset: str = "base"
+    """Size of the networks: tiny, base or large."""
+    unlabelled: tuple[str, ...] = ()
+    """Text without labels: files, globs, directories, `tfds:NAME` or `python-docs`.
+    Without any, the primary module learns alone: the supervised baseline."""
+    in_words: bool = False
+    """Whether each line of that text is a sentence, with spaces between its words."""
+    max_unlabelled: int = 1_000_000
+    """Unlabelled sentences to use, at most; each takes about 100 bytes of memory."""
+    views: tuple[Literal["forward", "backward", "future", "past", "full"], ...] = (
+        *("forward", "backward", "future", "past", "full"),
+    )
+    """What the auxiliary modules see of a sentence."""
+    vocabulary_size: int = 50_000
+    """Words with a vector of their own: the most frequent ones in all text."""
+    word_vectors: str | None = None
+    """A file of word vectors in GloVe's format to start from, as wide as the preset's:
+    300 in base and large."""
+    steps: int = 200_000
+    """Updates, labelled and unlabelled ones."""
+    batch_size: int = 64
+    """Sentences in an update."""
+    learning_rate: float = 0.5
+    """Learning rate of the first update."""
+    rate_decay: float = 0.005
+    """It falls to `learning_rate / (1 + rate_decay * sqrt(updates))`."""
+    momentum: float = 0.9
+    """Of the gradients."""
+    clip_norm: float = 1.0
+    """Largest global norm of the gradient; 0 for no limit. The thesis names none."""
+    ema: float = 0.998
+    """Momentum of the average of the weights that is the result; 0 for none."""
+    labelled_dropout: float = 0.5
+    """Dropout rate of words' vectors and LSTMs' outputs on labelled sentences."""
+    unlabelled_dropout: float = 0.8
+    """That on unlabelled ones."""
+    label_smoothing: float = 0.1
+    """Of the known tags."""
+    seed: int = 0
+    """Seed of initial weights, order of sentences and dropout."""
+    interval: int = 1000
+    """Updates between validations, each with a checkpoint."""
+    smoke: bool = False
+    """Shrink everything, to see that it runs."""
+
+    #: Fields that may differ when a run is continued.
+    FREE = ("output",)
+
+    def shrunk(self):
+        """Returns the `--smoke` form: the same path through the code, in seconds."""
+        return dataclasses.replace(
+            self,
+            preset="tiny",
+            vocabulary_size=min(self.vocabulary_size, 500),
+            max_unlabelled=min(self.max_unlabelled, 100),
+            steps=8,
+            batch_size=8,
+            interval=4,
+        )
+
+    def check(self):
+        """Raises a `ValueError` for a number that cannot work; names the flag."""
+        check_bounds(self, bounds={**bounds.BOUNDS, **BOUNDS})
+
+    def as_dict(self):
+        """Returns the fields that a continued run must agree with, JSON-ready."""
+        fields = dataclasses.asdict(self)
+        fields = {name: fields[name] for name in fields if name not in self.FREE}
+        return {n: [*v] if isinstance(v, tuple) else v for n, v in fields.items()}
+
+
+def main(config, make_task, description):
+    """Runs a recipe from the command line.
+
+    Args:
+        config: The recipe's `CrossViewConfig`, or one with more fields; its fields
+            become flags, its values their defaults.
+        make_task: Function of the configuration that returns the `TaggingTask`.
+        description: Help text, the recipe's docstring.
+    """
+    hide_start_up_lines()
+    config = tyro.cli(
+        type(config), default=config, description=description, use_underscores=True
+    )
+
+    # Not above: help needs no Keras.
+    from keras_corrupt.semi_supervised.runner import train_tagger
+    from keras_corrupt.training.callbacks import NonFiniteLossError
+    from keras_corrupt.training.checkpoint import CheckpointError
+
+    try:
+        config.check()
+        config = config.shrunk() if config.smoke else config
+        if train_tagger(make_task(config), config) is None:
+            sys.exit(130)  # a shell's code for Ctrl-C: what follows should not run
+    except (ValueError, OSError, CheckpointError, NonFiniteLossError) as error:
+        sys.exit(f"Error: {in_flags(str(error), config)}")

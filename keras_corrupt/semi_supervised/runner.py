@@ -1,0 +1,250 @@
+"""A run of Cross-View Training: from labelled files and plain text to a preset.
+
+output/preset          the tagger, with the average of the weights
+output/predictions     its tags for every split but the training one
+output/results.json    its metrics on these
+output/metrics.csv, curves.png, checkpoints, tensorboard
+"""
+
+import contextlib
+import hashlib
+import json
+from itertools import islice
+from pathlib import Path
+
+import keras
+import numpy as np
+
+from keras_corrupt.semi_supervised.batches import SentenceBatches, alternating
+from keras_corrupt.semi_supervised.sentences import Sentences, unlabelled_sentences
+from keras_corrupt.semi_supervised.tagger import CrossViewTagger
+from keras_corrupt.semi_supervised.vocabulary import WordVocabulary
+from keras_corrupt.semi_supervised.word_vectors import read_word_vectors
+from keras_corrupt.tasks.task import describe_skipped, describe_unseen
+from keras_corrupt.training import loop, report
+from keras_corrupt.training.callbacks import read_metrics
+from keras_corrupt.training.checkpoint import Checkpoints
+from keras_corrupt.training.run_directory import (
+    record_examples,
+    run_directory,
+    write_whole,
+)
+from keras_corrupt.training.runner import xla_pays
+from keras_corrupt.training.schedules import InverseRootDecay
+from keras_corrupt.training.sgd import SGD
+
+
+def train_tagger(task, config):
+    """Trains a tagger, evaluates and saves it; continues what was begun.
+
+    Args:
+        task: A `TaggingTask`.
+        config: A `CrossViewConfig`.
+
+    Returns:
+        The trained model, or `None` if the user stopped the run.
+
+    Raises:
+        ValueError: A setting or a file cannot work, or the output directory holds a
+            run with other settings; nothing was changed.
+        NonFiniteLossError: The loss became infinite or not a number.
+        CheckpointError: A checkpoint could not be written or read.
+    """
+    config.check()
+    if config.preset not in CrossViewTagger.presets:
+        raise ValueError(
+            f"`preset={config.preset}` is unknown; known are "
+            f"{', '.join(CrossViewTagger.presets)}."
+        )
+    output = Path(config.output)
+    labelled = Sentences(task.splits["train"].examples)
+    unlabelled = Sentences([])
+    if config.unlabelled:
+        found = unlabelled_sentences(config.unlabelled, config.in_words)
+        unlabelled = Sentences(islice(found, config.max_unlabelled))
+    settings = {**config.as_dict(), "backend": keras.backend.backend()}
+    with run_directory(output, settings):
+        keras.utils.set_random_seed(config.seed)
+        counts = labelled.counts() + unlabelled.counts()
+        vocabulary = WordVocabulary.of(counts, config.vocabulary_size)
+        fingerprints = {
+            "vocabulary": fingerprint(vocabulary.words, vocabulary.characters),
+            "text": fingerprint(
+                unlabelled.forms,
+                hashlib.sha256(unlabelled.ids.tobytes()).hexdigest(),
+                *(task.splits[name].fingerprint() for name in sorted(task.splits)),
+            ),
+        }
+        record_examples(output, fingerprints, "The text")
+        model = build(task, vocabulary, config)
+        kinds = batches_of(task, labelled, unlabelled, model, config)
+        print(banner(task, kinds, model, config), flush=True)
+        dev = next(name for name in task.splits if name.startswith("dev"))
+        finished = loop.train(
+            model,
+            lambda step: alternating(kinds, step),
+            lambda model: validate(model, task, dev, config.batch_size),
+            Checkpoints(output / "checkpoints", data=fingerprint(fingerprints)),
+            output=output,
+            steps=config.steps,
+            interval=min(config.interval, config.steps),
+            tokens_per_step=round(
+                sum(k.sentences.lengths.mean() for k in kinds)
+                * (config.batch_size / len(kinds))
+            ),
+        )
+        if not finished:
+            return None
+        use_average(model)
+        finish(output, model, task)
+        return model
+
+
+def fingerprint(*parts):
+    """Returns the SHA-256 of JSON-ready parts."""
+    return hashlib.sha256(json.dumps(parts).encode()).hexdigest()
+
+
+def build(task, vocabulary, config):
+    """Returns the model, compiled, its optimizer built."""
+    model = CrossViewTagger.from_preset(
+        config.preset,
+        words=vocabulary.words,
+        characters=vocabulary.characters,
+        **task.model_arguments,
+        views=config.views if config.unlabelled else (),
+        labelled_dropout=config.labelled_dropout,
+        unlabelled_dropout=config.unlabelled_dropout,
+        label_smoothing=config.label_smoothing,
+        name="tagger",
+    )
+    if config.word_vectors:
+        table = model.encoder.embeddings.word.embeddings
+        words = vocabulary.words
+        vectors = read_word_vectors(config.word_vectors, words, table.shape[1])
+        start = np.array(table)
+        for row, word in enumerate(words, 2):
+            start[row] = vectors.get(word, start[row])
+        table.assign(start)
+        print(f"{len(vectors):,} of {len(words):,} words start from given vectors.")
+    optimizer = SGD(
+        InverseRootDecay(config.learning_rate, config.rate_decay),
+        momentum=config.momentum,
+        global_clipnorm=config.clip_norm or None,
+        use_ema=bool(config.ema),
+        ema_momentum=config.ema or 0.99,
+    )
+    model.compile(optimizer, jit_compile=xla_pays())
+    optimizer.build(model.trainable_variables)
+    return model
+
+
+def batches_of(task, labelled, unlabelled, model, config):
+    """Returns the batches of labelled and, if there are any, unlabelled sentences."""
+    index_of = {label: i for i, label in enumerate(model.labels)}
+    labels = [[index_of[tag] for tag in tags] for tags in task.splits["train"].labels]
+    size, seed = config.batch_size, config.seed
+    kinds = [SentenceBatches(labelled, model.vocabulary, labels, size, seed)]
+    if len(unlabelled):
+        kinds.append(SentenceBatches(unlabelled, model.vocabulary, None, size, seed))
+    return kinds
+
+
+def validate(model, task, name, batch_size):
+    """Evaluates the average of the weights on a split.
+
+    Returns:
+        Dict of floats; names begin with `val_`. The loss is that of known tags.
+    """
+    split = task.splits[name]
+    index_of = {label: i for i, label in enumerate(model.labels)}
+    # A tag that training has not has no class, and adds nothing to the loss.
+    labels = [[index_of.get(tag, -1) for tag in tags] for tags in split.labels]
+    batches = SentenceBatches(
+        Sentences(split.examples), model.vocabulary, labels, batch_size
+    )
+    with averaged(model):
+        losses = model.evaluate(
+            alternating([batches], count=len(batches)), return_dict=True, verbose=0
+        )
+        metrics = task.metrics(model.predictions(split.examples, batch_size), split)
+    loss = losses["supervised_loss"]
+    return {
+        "val_loss": loss,
+        "val_supervised_loss": loss,
+        **{f"val_{metric}": value / 100.0 for metric, value in metrics.items()},
+    }
+
+
+@contextlib.contextmanager
+def averaged(model):
+    """Gives the model the average of its weights for a while."""
+    weights = [np.array(variable) for variable in model.trainable_variables]
+    use_average(model)
+    try:
+        yield
+    finally:
+        for variable, value in zip(model.trainable_variables, weights, strict=True):
+            variable.assign(value)
+
+
+def use_average(model):
+    """Gives the model the average of its weights, if its optimizer keeps one."""
+    model.optimizer.finalize_variable_values(model.trainable_variables)
+    for variable in model.trainable_variables:
+        # Copies: on JAX the averages' memory would be given away with the weights'.
+        variable.assign(np.array(variable))
+
+
+def banner(task, kinds, model, config):
+    """Returns the lines that open a run."""
+    skipped = "".join(
+        f"; left out of {name}: {describe_skipped(split.skipped)}"
+        for name, split in task.splits.items()
+        if split.skipped
+    )
+    unseen = "".join(
+        f"; {name} has {describe_unseen(tags)}"
+        for name, tags in task.unseen.items()
+        if tags
+    )
+    parameters = {name: net.count_params() for name, net in model.networks.items()}
+    parameters["auxiliary"] = sum(m.count_params() for m in model.auxiliary)
+    lines = {
+        "model": f"CrossViewTagger {config.preset}, {len(model.labels)} tags",
+        "backend": keras.backend.backend(),
+        "parameters": ", ".join(f"{name} {n:,}" for name, n in parameters.items()),
+        "labelled": f"{len(kinds[0].sentences):,} sentences{skipped}{unseen}",
+        "unlabelled": f"{len(kinds[1].sentences):,} sentences, {len(model.views)} views"
+        if len(kinds) > 1
+        else "none: the primary module learns alone",
+        "vocabulary": f"{model.vocabulary.num_words:,} words, "
+        f"{model.vocabulary.num_characters:,} characters",
+        "run": f"{config.steps:,} updates of {config.batch_size} sentences",
+        "output": config.output,
+    }
+    return "\n".join(f"{name + ':':12}{text}" for name, text in lines.items())
+
+
+def finish(output, model, task):
+    """Saves the preset, its predictions and metrics, and shows what it came to."""
+    model.save_to_preset(output / "preset")
+    (output / "predictions").mkdir(exist_ok=True)
+    results = {}
+    for name, split in task.splits.items():
+        if name == "train":
+            continue
+        predictions = model.predictions(split.examples)
+        task.write_predictions(predictions, name, output / "predictions")
+        if split.labels is not None:
+            guess = task.metrics(task.guesses(split), split)[task.main_metric]
+            results[name] = {**task.metrics(predictions, split), "guess": guess}
+            failure = task.failure(predictions, split)
+            if failure:
+                print(f"This run failed on {name}: {failure}.")
+    write_whole(output / "results.json", json.dumps(results, indent=2) + "\n")
+    report.draw_curves(read_metrics(output / "metrics.csv"), output / "curves.png", {})
+    for name, metrics in results.items():
+        values = ", ".join(f"{metric} {value:.2f}" for metric, value in metrics.items())
+        print(f"{name}: {values}")
+    print(f"Curves: {output / 'curves.png'}   Model: {output / 'preset'}")

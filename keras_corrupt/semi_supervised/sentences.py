@@ -1,0 +1,101 @@
+"""Sentences in compact form, and those of plain text."""
+
+import re
+from collections import Counter
+
+import numpy as np
+
+from keras_corrupt.data.corpus import CorpusError, open_corpus
+
+# Where a sentence ends: a stop, what closes with it, space, and no small letter next.
+_END = re.compile(r"(?:(?<=[.!?])|(?<=[.!?][\"'”’)\]]))\s+(?=[^\sa-z])")
+# Words as the Penn Treebank divides them: ca|n't, it|'s, but near-record and 1,000.5.
+_WORD = re.compile(
+    r"\w+(?=n['’]t\b)|n['’]t\b|['’](?:s|re|ve|ll|d|m)\b"
+    r"|\w\.(?:\w\.)+|\w+(?:[-./,&]\w+)*|\.\.\.|--|[^\w\s]"
+)
+
+
+def split_text(text):
+    """Divides text into sentences, and those into words.
+
+    >>> split_text("It can't be. Not 1,000.5 near-misses!")
+    [['It', 'ca', "n't", 'be', '.'], ['Not', '1,000.5', 'near-misses', '!']]
+    """
+    return [_WORD.findall(sentence) for sentence in _END.split(text)]
+
+
+def unlabelled_sentences(corpus, in_words=False, min_length=4, max_length=100):
+    """Streams the sentences of a corpus.
+
+    Headings and other lines that don't end like a sentence are passed over, as are
+    sentences that are very short or long, mostly by fault of the division.
+
+    Args:
+        corpus: See `open_corpus`.
+        in_words: Whether each line is a sentence, its words separated by spaces, as in
+            the One Billion Word Benchmark. Otherwise `split_text` divides it.
+        min_length: Words that a sentence has at least.
+        max_length: Words that a sentence has at most.
+
+    Yields:
+        A list of words.
+
+    Raises:
+        CorpusError: See `open_corpus`, and where the corpus has no sentence.
+    """
+    found = False
+    for source in open_corpus(corpus):
+        for _, line in source.lines():
+            if not in_words and line.rstrip(" \t\"'”’)]")[-1:] not in (".", "!", "?"):
+                continue
+            for words in [line.split()] if in_words else split_text(line):
+                if min_length <= len(words) <= max_length:
+                    found = True
+                    yield words
+    if not found:
+        raise CorpusError(f"{corpus}: it has no sentence of plain text.")
+
+
+class Sentences:
+    """Sentences as integers: four bytes a word, and each written form once.
+
+    Args:
+        sentences: An iterable of lists of words.
+
+    Attributes:
+        forms: The different words.
+        ids: int32 `[words of all sentences]`, indices into `forms`.
+        starts: int64 `[sentences + 1]`: where each begins, and where the last ends.
+    """
+
+    def __init__(self, sentences):
+        index, ids, lengths = {}, [], []
+        for words in sentences:
+            ids.append([index.setdefault(word, len(index)) for word in words])
+            ids[-1] = np.array(ids[-1], "int32")
+            lengths.append(len(words))
+        self.forms = list(index)
+        self.ids = np.concatenate([np.zeros(0, "int32"), *ids])
+        self.starts = np.concatenate([[0], np.cumsum(lengths, dtype="int64")])
+
+    def __len__(self):
+        return len(self.starts) - 1
+
+    @property
+    def lengths(self):
+        """Words of each sentence, `[sentences]`."""
+        return np.diff(self.starts)
+
+    def counts(self):
+        """Returns form -> how often it occurs."""
+        counts = np.bincount(self.ids, minlength=len(self.forms)).tolist()
+        return Counter(dict(zip(self.forms, counts, strict=True)))
+
+    def padded(self, rows, length):
+        """Returns the ids of some sentences, int32 `[rows, length]`, padded with -1."""
+        padded = np.full((len(rows), length), -1, "int32")
+        for row, i in zip(padded, rows, strict=True):
+            words = self.ids[self.starts[i] : self.starts[i + 1]]
+            row[: len(words)] = words
+        return padded

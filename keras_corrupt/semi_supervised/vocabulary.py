@@ -1,0 +1,80 @@
+"""Words and characters as ids."""
+
+from collections import Counter
+
+import numpy as np
+
+
+class WordVocabulary:
+    """Gives ids to words, by their lower-cased form, and to their characters.
+
+    Word ids are 0 for padding, 1 for a word that is not known, and from 2 on those of
+    `words`. Character ids are 0 for padding, 1 for one that is not known, 2 and 3 for a
+    word's beginning and end, and from 4 on those of `characters`.
+
+    Args:
+        words: Lower-cased words, each once.
+        characters: A string of characters, each once.
+
+    Raises:
+        ValueError: One is there twice.
+
+    Example:
+
+    >>> vocabulary = WordVocabulary(["the", "cat"], "acehtT")
+    >>> word_ids, character_ids = vocabulary.encode(["The", "cab"])
+    >>> word_ids.tolist(), character_ids[:, :6].tolist()
+    ([2, 1], [[2, 9, 7, 6, 3, 0], [2, 5, 4, 1, 3, 0]])
+    """
+
+    #: Characters of a word that are read, the marks of its beginning and end included.
+    WIDTH = 20
+
+    def __init__(self, words, characters):
+        self.words, self.characters = list(words), "".join(characters)
+        for name, entries in [("words", words), ("characters", characters)]:
+            twice = [entry for entry, n in Counter(entries).items() if n > 1]
+            if twice:
+                raise ValueError(f"`{name}` has {twice[0]!r} more than once.")
+        self._words = {word: i for i, word in enumerate(self.words, 2)}
+        self._characters = {c: i for i, c in enumerate(self.characters, 4)}
+
+    @classmethod
+    def of(cls, counts, size, min_count=2):
+        """Makes a vocabulary of the most frequent words.
+
+        A word below `min_count` is left out, so that training meets unknown words.
+
+        Args:
+            counts: Word, as it is written -> how often it occurs.
+            size: Words to keep, at most.
+            min_count: How often a word must occur, in whatever case.
+        """
+        words, characters = Counter(), Counter()
+        for word, count in counts.items():
+            words[word.lower()] += count
+            for character in set(word):
+                characters[character] += count
+        by_frequency = sorted(words, key=lambda word: (-words[word], word))
+        kept = [word for word in by_frequency if words[word] >= min_count]
+        known = sorted(c for c in characters if characters[c] >= min_count)
+        return cls(kept[:size], known)
+
+    @property
+    def num_words(self):
+        """Number of word ids."""
+        return len(self.words) + 2
+
+    @property
+    def num_characters(self):
+        """Number of character ids."""
+        return len(self.characters) + 4
+
+    def encode(self, words):
+        """Returns the ids of words, int32 `[words]` and int32 `[words, WIDTH]`."""
+        word_ids = np.array([self._words.get(w.lower(), 1) for w in words], "int32")
+        character_ids = np.zeros((len(words), self.WIDTH), "int32")
+        for row, word in zip(character_ids, words, strict=True):
+            spelled = [self._characters.get(c, 1) for c in word[: self.WIDTH - 2]]
+            row[: len(spelled) + 2] = [2, *spelled, 3]
+        return word_ids, character_ids

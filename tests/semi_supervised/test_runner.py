@@ -1,0 +1,234 @@
+import dataclasses
+import json
+import runpy
+from pathlib import Path
+
+import keras
+import numpy as np
+import pytest
+
+from keras_corrupt.semi_supervised import CrossViewTagger, train_tagger
+from keras_corrupt.semi_supervised.cross_view import CrossViewConfig
+from keras_corrupt.semi_supervised.presets import PRESETS
+from keras_corrupt.semi_supervised.runner import averaged, build
+from keras_corrupt.semi_supervised.vocabulary import WordVocabulary
+from keras_corrupt.tasks.conll import TaggingTask
+from keras_corrupt.training import SGD
+from keras_corrupt.training.callbacks import read_metrics
+from keras_corrupt.training.checkpoint import Checkpoints
+from tests.semi_supervised.conftest import (
+    LABELS,
+    LETTERS,
+    SIZES,
+    WORDS,
+    sentences_of,
+)
+
+RECIPE = Path(__file__).parents[2] / "recipes" / "cvt_tagging.py"
+
+
+@pytest.fixture(autouse=True, scope="module")
+def small():
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setitem(PRESETS, "tiny", SIZES)
+        yield
+
+
+@pytest.fixture(scope="module")
+def files(tmp_path_factory):
+    directory, paths = tmp_path_factory.mktemp("files"), {}
+    for seed, split in enumerate(("train", "dev")):
+        sentences, tags = sentences_of(20, seed=seed)
+        rows = [
+            "".join(f"{w} {LABELS[t]}\n" for w, t in zip(words, known, strict=True))
+            for words, known in zip(sentences, tags, strict=True)
+        ]
+        paths[split] = directory / f"{split}.txt"
+        paths[split].write_text("\n".join(rows))
+    paths["text"] = directory / "text.txt"
+    sentences = [words for words in sentences_of(60, 15, 7)[0] if len(words) > 3]
+    paths["text"].write_text("\n".join(map(" ".join, sentences)))
+    return {name: str(path) for name, path in paths.items()}
+
+
+@pytest.fixture(scope="module")
+def task(files):
+    return TaggingTask("pos", {k: files[k] for k in ("train", "dev")}, scheme="plain")
+
+
+@pytest.fixture(scope="module")
+def finished(files, task, tmp_path_factory):
+    """A run that nothing disturbed: its directory and its model."""
+    run = tmp_path_factory.mktemp("finished") / "run"
+    return run, train_tagger(task, config_of(files, run))
+
+
+def config_of(files, output, **changes):
+    config = CrossViewConfig(
+        output=str(output),
+        preset="tiny",
+        unlabelled=(files["text"],),
+        in_words=True,
+        steps=6,
+        batch_size=4,
+        interval=2,
+        ema=0.5,
+    )
+    return dataclasses.replace(config, **changes)
+
+
+def test_a_killed_run_ends_with_the_same_weights(
+    files, task, finished, tmp_path, monkeypatch
+):
+    run, whole = finished
+
+    class Killed(BaseException):
+        pass
+
+    save = Checkpoints.save
+
+    def save_and_die(self, model, step, phase):
+        save(self, model, step, phase)
+        if step == 4:
+            raise Killed
+
+    monkeypatch.setattr(Checkpoints, "save", save_and_die)
+    with pytest.raises(Killed):
+        train_tagger(task, config_of(files, tmp_path / "killed"))
+    monkeypatch.setattr(Checkpoints, "save", save)
+    again = train_tagger(task, config_of(files, tmp_path / "killed"))
+    for a, b in zip(whole.get_weights(), again.get_weights(), strict=True):
+        np.testing.assert_array_equal(a, b)
+    found = [read_metrics(d / "metrics.csv") for d in (run, tmp_path / "killed")]
+    for a, b in zip(*found, strict=True):
+        assert a.pop("seconds") + b.pop("seconds") > 0 and a == b
+
+
+def test_what_a_run_leaves(task, finished):
+    run, model = finished
+    rows = read_metrics(run / "metrics.csv")
+    assert [row["step"] for row in rows] == [2, 4, 6]
+    assert rows[-1]["cross_view_loss"] > 0 and rows[-1]["supervised_loss"] > 0
+    # The last validation is of the average, which the run ends with.
+    results = json.loads((run / "results.json").read_text())
+    assert results["dev"]["accuracy"] == pytest.approx(100 * rows[-1]["val_accuracy"])
+    assert (run / "curves.png").stat().st_size > 1000
+    loaded = CrossViewTagger.from_preset(run / "preset")
+    dev = task.splits["dev"].examples
+    assert loaded.predictions(dev) == model.predictions(dev)
+    lines = (run / "predictions" / "dev.conll").read_text().splitlines()
+    assert len(lines) == sum(len(words) + 1 for words in dev)
+
+
+def compiled(**changes):
+    config = CrossViewConfig(output="", preset="tiny", **changes)
+
+    class Labels:
+        model_arguments = {"labels": LABELS}
+
+    return build(Labels, WordVocabulary(WORDS, LETTERS), config)
+
+
+def test_rate_momentum_and_average_are_table_4_1():
+    optimizer = compiled().optimizer
+    assert optimizer.momentum == 0.9 and optimizer.ema_momentum == 0.998
+    rate = optimizer._learning_rate
+    for step in (0, 100, 40_000):
+        expected = 0.5 / (1 + 0.005 * step**0.5)
+        assert float(rate(step)) == pytest.approx(expected, rel=1e-6)
+
+
+def test_the_average_of_the_weights_is_what_is_evaluated():
+    model = compiled(ema=0.75, clip_norm=0.0, rate_decay=0.0)
+    (variable, *_) = model.primary.trainable_variables
+    zeros = [keras.ops.zeros(v.shape) for v in model.trainable_variables]
+    values, average = [], None
+    for step in range(4):
+        grads = [
+            z + (v is variable) * 1.0
+            for z, v in zip(zeros, model.trainable_variables, strict=True)
+        ]
+        model.optimizer.apply(grads, model.trainable_variables)
+        values.append(np.array(variable))
+        average = values[0] if step == 0 else 0.75 * average + 0.25 * values[-1]
+    # Momentum: each update is 0.9 of the last one, less the rate.
+    updates = np.diff(values, axis=0)
+    np.testing.assert_allclose(updates[1], 0.9 * updates[0] - 0.5, rtol=1e-4)
+    with averaged(model):
+        np.testing.assert_allclose(variable, average, rtol=1e-5)
+    np.testing.assert_array_equal(variable, values[-1])
+
+
+def test_a_word_that_occurs_twice_is_clipped_as_one_gradient():
+    found = []
+    for ids in ([2, 2, 2, 2], [2, 3, 4, 5]):
+        layer = keras.layers.Embedding(9, 4, embeddings_initializer="zeros")
+        model = keras.Sequential([keras.Input((4,), dtype="int32"), layer])
+        model.compile(SGD(1.0, global_clipnorm=1.0), loss=lambda y, x: keras.ops.sum(x))
+        model.fit(np.array([ids]), np.zeros((1, 4, 4)), verbose=0)
+        found.append(np.linalg.norm(np.array(layer.embeddings)))
+    np.testing.assert_allclose(found, 1.0, rtol=1e-5)
+
+
+def test_word_vectors_are_where_words_start(tmp_path):
+    path = tmp_path / "glove.txt"
+    size = 3 * SIZES["encoder"]["num_filters"]
+    path.write_text(f"cat {'7 ' * size}".strip() + "\n")
+    table = np.array(
+        compiled(word_vectors=str(path)).encoder.embeddings.word.embeddings
+    )
+    assert (table[WORDS.index("cat") + 2] == 7).all() and (table != 7).any(
+        axis=1
+    ).sum() > 9
+
+
+@pytest.mark.parametrize(
+    "changes, message",
+    [
+        ({"preset": "huge"}, "`preset=huge` is unknown"),
+        ({"momentum": 1.0}, "--momentum 1.0 must be"),
+        ({"steps": 0}, "--steps 0 must be"),
+        ({"unlabelled": ("nowhere.txt",)}, "nowhere.txt"),
+    ],
+)
+def test_bad_settings_leave_nothing(files, task, tmp_path, changes, message):
+    with pytest.raises(ValueError, match=message):
+        train_tagger(task, config_of(files, tmp_path / "run", **changes))
+    assert not (tmp_path / "run").exists()
+
+
+def test_a_directory_is_of_one_run(files, task, finished):
+    run, _ = finished
+    with pytest.raises(ValueError, match="momentum: was 0.9, asked 0.8"):
+        train_tagger(task, config_of(files, run, momentum=0.8))
+    splits = {"train": files["train"], "dev": files["train"]}
+    other = TaggingTask("pos", splits, scheme="plain")
+    with pytest.raises(ValueError, match="another text"):
+        train_tagger(other, config_of(files, run))
+
+
+@pytest.mark.tensorflow_only
+def test_the_recipe_runs_without_files(monkeypatch, tmp_path, capsys):
+    flags = [
+        "--smoke",
+        "--unlabelled",
+        "python-docs",
+        "--output",
+        str(tmp_path / "out"),
+    ]
+    monkeypatch.setattr("sys.argv", [str(RECIPE), *flags])
+    runpy.run_path(str(RECIPE), run_name="__main__")
+    text = capsys.readouterr().out
+    assert "unlabelled: 100 sentences, 5 views" in text and "dev: accuracy" in text
+    assert (tmp_path / "out" / "preset" / "config.json").exists()
+
+
+@pytest.mark.tensorflow_only
+def test_the_recipe_without_text_is_the_baseline(monkeypatch, files, tmp_path, capsys):
+    flags = ["--train", files["train"], "--dev", files["dev"], "--scheme", "plain"]
+    flags += ["--max_train", "10", "--smoke", "--output", str(tmp_path / "out")]
+    monkeypatch.setattr("sys.argv", [str(RECIPE), *flags])
+    runpy.run_path(str(RECIPE), run_name="__main__")
+    text = capsys.readouterr().out
+    assert "labelled:   10 sentences" in text and "learns alone" in text
+    assert "auxiliary 0" in text
