@@ -19,7 +19,8 @@ def check_sizes(cls, config, arrays, numbers):
     """Refuses a config whose encoders are larger than what is saved.
 
     Args:
-        cls: The model's class.
+        cls: The model's class. One whose encoder is no Transformer has `parameters_of`,
+            a function of the config.
         config: Dict. Its constructor's arguments.
         arrays: Int. Arrays in all the weights' files.
         numbers: Int. Numbers in them.
@@ -27,6 +28,11 @@ def check_sizes(cls, config, arrays, numbers):
     Raises:
         ValueError: An encoder is larger, or a size of it is none.
     """
+    count = getattr(cls, "parameters_of", None)
+    if count is not None and count(config) > numbers:
+        raise ValueError(
+            f"it describes more than the weights that are saved, {numbers:,} numbers"
+        )
     for name, encoder in _encoders(cls, config).items():
         sizes = encoder_sizes(encoder)
         whole = {size: sizes[size] for size in _SIZES}

@@ -1,5 +1,7 @@
 """Batches of labelled and of unlabelled sentences, in turn."""
 
+import functools
+
 import numpy as np
 import tensorflow as tf
 
@@ -31,7 +33,8 @@ class SentenceBatches:
         self.character_ids = np.pad(character_ids, [(0, 1), (0, 0)])
         longest = int(sentences.lengths.max(initial=1))
         self.buckets = [n for n in LENGTHS if n < longest] + [longest]
-        self.pass_number = self.plan = None
+        # An iterator of before may still be drawing, for another pass, in its thread.
+        self.plan_of = functools.lru_cache(maxsize=2)(self._plan_of)
 
     def __len__(self):
         """Batches in a pass."""
@@ -40,14 +43,13 @@ class SentenceBatches:
     def rows(self, number):
         """Returns the sentences of a batch, counted from 0 on, and their length."""
         pass_number, index = divmod(number, len(self))
-        if pass_number != self.pass_number:
-            rng = None
-            if self.seed is not None:
-                rng = np.random.default_rng((self.seed, pass_number))
-            lengths = self.sentences.lengths
-            self.plan = plan(lengths, self.batch_size, self.buckets, rng)
-            self.pass_number = pass_number
-        return self.plan[index]
+        return self.plan_of(pass_number)[index]
+
+    def _plan_of(self, pass_number):
+        rng = None
+        if self.seed is not None:
+            rng = np.random.default_rng((self.seed, pass_number))
+        return plan(self.sentences.lengths, self.batch_size, self.buckets, rng)
 
     def batch(self, number):
         """Returns the inputs and targets of a batch.

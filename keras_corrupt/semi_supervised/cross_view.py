@@ -11,8 +11,10 @@ from keras_corrupt.downstream.finetune import in_flags
 from keras_corrupt.training import bounds
 from keras_corrupt.training.bounds import Bounds, check_bounds
 
-#: Field of `CrossViewConfig` -> its bounds, where `training.bounds` does not say them.
+#: Field of `CrossViewConfig`, or of a recipe's, -> its bounds, where they are not those
+#: of `training.bounds`.
 BOUNDS = {
+    "max_train": Bounds(1),
     "vocabulary_size": Bounds(1, 100_001),
     "max_unlabelled": Bounds(1),
     "rate_decay": Bounds(0),
@@ -33,8 +35,10 @@ class CrossViewConfig:
     Without any, the primary module learns alone: the supervised baseline."""
     in_words: bool = False
     """Whether each line of that text is a sentence, with spaces between its words."""
+    on_bad_bytes: Literal["error", "skip"] = "error"
+    """What to do with its lines that are not UTF-8."""
     max_unlabelled: int = 1_000_000
-    """Unlabelled sentences to use, at most; each takes about 100 bytes of memory."""
+    """Unlabelled sentences to use, at most; a million takes about 200 MB of memory."""
     views: tuple[Literal["forward", "backward", "future", "past", "full"], ...] = (
         *("forward", "backward", "future", "past", "full"),
     )
@@ -71,8 +75,9 @@ class CrossViewConfig:
     smoke: bool = False
     """Shrink everything, to see that it runs."""
 
-    #: Fields that may differ when a run is continued.
-    FREE = ("output",)
+    #: Fields that may differ when a run is continued. Its rate does not depend on the
+    #: number of updates, so a finished run can be lengthened.
+    FREE = ("output", "steps")
 
     def shrunk(self):
         """Returns the `--smoke` form: the same path through the code, in seconds."""
@@ -87,8 +92,13 @@ class CrossViewConfig:
         )
 
     def check(self):
-        """Raises a `ValueError` for a number that cannot work; names the flag."""
+        """Raises a `ValueError` for a setting that cannot work; names the flag."""
         check_bounds(self, bounds={**bounds.BOUNDS, **BOUNDS})
+        if self.unlabelled and not self.views:
+            raise ValueError(
+                "--views is empty: nothing would learn from --unlabelled. Leave that "
+                "out for the supervised baseline."
+            )
 
     def as_dict(self):
         """Returns the fields that a continued run must agree with, JSON-ready."""

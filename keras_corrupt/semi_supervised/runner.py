@@ -16,6 +16,7 @@ import keras
 import numpy as np
 
 from keras_corrupt.semi_supervised.batches import SentenceBatches, alternating
+from keras_corrupt.semi_supervised.cost import update_flops
 from keras_corrupt.semi_supervised.sentences import Sentences, unlabelled_sentences
 from keras_corrupt.semi_supervised.tagger import CrossViewTagger
 from keras_corrupt.semi_supervised.vocabulary import WordVocabulary
@@ -60,7 +61,9 @@ def train_tagger(task, config):
     labelled = Sentences(task.splits["train"].examples)
     unlabelled = Sentences([])
     if config.unlabelled:
-        found = unlabelled_sentences(config.unlabelled, config.in_words)
+        found = unlabelled_sentences(
+            config.unlabelled, config.in_words, config.on_bad_bytes
+        )
         unlabelled = Sentences(islice(found, config.max_unlabelled))
     settings = {**config.as_dict(), "backend": keras.backend.backend()}
     with run_directory(output, settings):
@@ -87,11 +90,8 @@ def train_tagger(task, config):
             Checkpoints(output / "checkpoints", data=fingerprint(fingerprints)),
             output=output,
             steps=config.steps,
-            interval=min(config.interval, config.steps),
-            tokens_per_step=round(
-                sum(k.sentences.lengths.mean() for k in kinds)
-                * (config.batch_size / len(kinds))
-            ),
+            interval=config.interval,
+            tokens_per_step=round(config.batch_size * mean_length(kinds)),
         )
         if not finished:
             return None
@@ -196,6 +196,11 @@ def use_average(model):
         variable.assign(np.array(variable))
 
 
+def mean_length(kinds):
+    """Returns the mean number of words of a sentence, over batches of all kinds."""
+    return np.mean([kind.sentences.lengths.mean() for kind in kinds])
+
+
 def banner(task, kinds, model, config):
     """Returns the lines that open a run."""
     skipped = "".join(
@@ -210,6 +215,7 @@ def banner(task, kinds, model, config):
     )
     parameters = {name: net.count_params() for name, net in model.networks.items()}
     parameters["auxiliary"] = sum(m.count_params() for m in model.auxiliary)
+    flops = config.batch_size * update_flops(model, round(mean_length(kinds)))
     lines = {
         "model": f"CrossViewTagger {config.preset}, {len(model.labels)} tags",
         "backend": keras.backend.backend(),
@@ -220,7 +226,8 @@ def banner(task, kinds, model, config):
         else "none: the primary module learns alone",
         "vocabulary": f"{model.vocabulary.num_words:,} words, "
         f"{model.vocabulary.num_characters:,} characters",
-        "run": f"{config.steps:,} updates of {config.batch_size} sentences",
+        "run": f"{config.steps:,} updates of {config.batch_size} sentences, "
+        f"{flops:.2e} FLOPs each, {config.steps * flops:.2e} in all",
         "output": config.output,
     }
     return "\n".join(f"{name + ':':12}{text}" for name, text in lines.items())

@@ -1,6 +1,7 @@
 """Sentences in compact form, and those of plain text."""
 
 import re
+from array import array
 from collections import Counter
 
 import numpy as np
@@ -25,7 +26,9 @@ def split_text(text):
     return [_WORD.findall(sentence) for sentence in _END.split(text)]
 
 
-def unlabelled_sentences(corpus, in_words=False, min_length=4, max_length=100):
+def unlabelled_sentences(
+    corpus, in_words=False, on_bad_bytes="error", min_length=4, max_length=100
+):
     """Streams the sentences of a corpus.
 
     Headings and other lines that don't end like a sentence are passed over, as are
@@ -35,6 +38,7 @@ def unlabelled_sentences(corpus, in_words=False, min_length=4, max_length=100):
         corpus: See `open_corpus`.
         in_words: Whether each line is a sentence, its words separated by spaces, as in
             the One Billion Word Benchmark. Otherwise `split_text` divides it.
+        on_bad_bytes: See `open_corpus`.
         min_length: Words that a sentence has at least.
         max_length: Words that a sentence has at most.
 
@@ -45,7 +49,7 @@ def unlabelled_sentences(corpus, in_words=False, min_length=4, max_length=100):
         CorpusError: See `open_corpus`, and where the corpus has no sentence.
     """
     found = False
-    for source in open_corpus(corpus):
+    for source in open_corpus(corpus, on_bad_bytes):
         for _, line in source.lines():
             if not in_words and line.rstrip(" \t\"'”’)]")[-1:] not in (".", "!", "?"):
                 continue
@@ -70,13 +74,12 @@ class Sentences:
     """
 
     def __init__(self, sentences):
-        index, ids, lengths = {}, [], []
+        index, ids, lengths = {}, array("i"), []
         for words in sentences:
-            ids.append([index.setdefault(word, len(index)) for word in words])
-            ids[-1] = np.array(ids[-1], "int32")
+            ids.extend(index.setdefault(word, len(index)) for word in words)
             lengths.append(len(words))
         self.forms = list(index)
-        self.ids = np.concatenate([np.zeros(0, "int32"), *ids])
+        self.ids = np.array(ids, "int32")
         self.starts = np.concatenate([[0], np.cumsum(lengths, dtype="int64")])
 
     def __len__(self):

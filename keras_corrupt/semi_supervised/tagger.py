@@ -5,19 +5,21 @@ import numpy as np
 from keras import ops
 
 from keras_corrupt.encoders import BiLSTMEncoder
+from keras_corrupt.encoders.bilstm_cost import bilstm_parameters
 from keras_corrupt.models import preset_directory
 from keras_corrupt.semi_supervised import objective
 from keras_corrupt.semi_supervised.batches import in_order
 from keras_corrupt.semi_supervised.presets import PRESETS
 from keras_corrupt.semi_supervised.vocabulary import WordVocabulary
 
-#: What an auxiliary module sees of the sentence -> what it reads, made of the first
-#: layer's forward and backward states; "full" reads all layers, with dropout.
+#: What auxiliary modules can see of a sentence: see `views_of`.
 VIEWS = ("forward", "backward", "future", "past", "full")
 
 
 def views_of(layers):
-    """Returns what each module reads, `[batch, length, ...]`.
+    """Returns what each module reads, a dict of `[batch, length, ...]`.
+
+    Only the first layer's directions are restricted: higher layers read both.
 
     Args:
         layers: What `BiLSTMEncoder` returns.
@@ -254,6 +256,27 @@ class CrossViewTagger(keras.Model):
             return cls(**{**cls.presets[preset], **arguments})
         config, _ = preset_directory.read(preset, cls)
         return preset_directory.load(preset, cls, {**config, **arguments}, None)
+
+    @classmethod
+    def parameters_of(cls, config):
+        """Counts the saved weights of what a preset's config describes.
+
+        Raises:
+            ValueError: A size in it is none.
+        """
+        sizes = {
+            "vocabulary_size": len(config["words"]) + 2,
+            "num_characters": len(config["characters"]) + 4,
+            **config["encoder"],
+        }
+        hidden = config["hidden_size"]
+        lists = [v if isinstance(v, list) else [v] for v in sizes.values()]
+        for value in sum(lists, [hidden]):
+            if type(value) is not int or value < 1:
+                raise ValueError(f"a size is {value!r}, no positive whole number")
+        width = 2 * sizes["projection_size"] * len(sizes["hidden_sizes"])
+        module = width * hidden + (hidden + 1) * len(config["labels"])
+        return bilstm_parameters(sizes) + module
 
     def save_to_preset(self, directory):
         """Writes sizes, vocabulary and weights, whole or not at all.

@@ -15,7 +15,12 @@ import keras_corrupt
 
 
 def deterministic_part(model):
-    """Returns an encoder: a model's, or the first of the towers that it has instead."""
+    """Returns an encoder: a model's, or the first of the towers that it has instead.
+
+    Of a `CrossViewTagger`, whose encoder returns many arrays, its logits.
+    """
+    if "primary" in getattr(model, "networks", ()):
+        return lambda inputs: model(inputs)["logits"]
     if "two_tower" in getattr(model, "networks", ()):
         return model.network.left_to_right
     return getattr(model, "encoder", model)

@@ -26,7 +26,8 @@ from keras_corrupt.models import (
     UnigramElectra,
 )
 from keras_corrupt.multitask import MultiTaskModel  # noqa: F401, registers it
-from keras_corrupt.training import AdamW, WarmupLinearDecay
+from keras_corrupt.semi_supervised import CrossViewTagger
+from keras_corrupt.training import SGD, AdamW, InverseRootDecay, WarmupLinearDecay
 from tests.conftest import SIZES, make_inputs
 from tests.integration.load_keras_files import deterministic_part
 
@@ -72,21 +73,35 @@ def test_every_kind_of_file_loads_in_a_fresh_process(tmp_path, tokenizer):
         "ranker": downstream.CandidateRanker(ENCODER, tokenizer),
         "encoder": TransformerEncoder(**ENCODER),
         "functional": functional_model(),
+        "cross_view": CrossViewTagger(
+            ["cat"],
+            "act",
+            encoder={"hidden_sizes": [4], "projection_size": 3},
+            **labels,
+        ),
     }
     models["electra"].compile(AdamW(WarmupLinearDecay(1e-3, 10, 2)))
-    inputs = {"token_ids": make_inputs()["token_ids"]}
+    models["cross_view"].compile(SGD(InverseRootDecay(0.5, 0.005), momentum=0.9))
+    inputs = dict.fromkeys(models, {"token_ids": make_inputs()["token_ids"]})
+    ones = np.ones((2, 3), "int32")
+    inputs["cross_view"] = {
+        "word_ids": 2 * ones,
+        "character_ids": np.stack([2 * ones, 4 * ones], axis=-1),
+        "padding_mask": ones,
+    }
     for name, model in models.items():
-        np.savez(tmp_path / f"{name}.npz", **inputs)
+        np.savez(tmp_path / f"{name}.npz", **inputs[name])
         model.save(tmp_path / f"{name}.keras")
     run(ROOT / "tests/integration/load_keras_files.py", tmp_path)
     for name, model in models.items():
         loaded = np.load(tmp_path / f"{name}.out.npz")
-        expected = np.array(deterministic_part(model)(inputs))
+        expected = np.array(deterministic_part(model)(inputs[name]))
         np.testing.assert_allclose(loaded["outputs"], expected, atol=1e-5, err_msg=name)
-        known = tokenizer.fingerprint if hasattr(model, "tokenizer") else ""
+        known = getattr(getattr(model, "tokenizer", None), "fingerprint", "")
         assert loaded["fingerprint"] == known, name
         assert loaded["unloaded"]
     assert np.load(tmp_path / "electra.out.npz")["optimizer"] == "AdamW"
+    assert np.load(tmp_path / "cross_view.out.npz")["optimizer"] == "SGD"
 
 
 @pytest.mark.tensorflow_only

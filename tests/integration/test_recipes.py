@@ -30,7 +30,9 @@ from keras_corrupt.training.callbacks import read_metrics
 
 ROOT = Path(__file__).parents[2]
 RECIPES = sorted(
-    path for path in (ROOT / "recipes").glob("*.py") if "finetune" not in path.stem
+    path
+    for path in (ROOT / "recipes").glob("*.py")
+    if not path.stem.startswith(("cvt", "finetune"))
 )
 every_recipe = pytest.mark.parametrize("path", RECIPES, ids=lambda path: path.stem)
 #: On JAX one of each system, which must train there, too.

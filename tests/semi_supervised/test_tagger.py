@@ -158,6 +158,30 @@ def test_a_preset_has_what_predicts(tagger, tmp_path):
 
 
 @pytest.mark.parametrize(
+    "changes, message",
+    [
+        ({"hidden_size": 10**9}, "more than the weights"),
+        ({"encoder": {"hidden_sizes": [10**9, 5]}}, "more than the weights"),
+        ({"encoder": {"num_filters": -3}}, "a size is -3"),
+        ({"encoder": {"projection_size": 4.5}}, "a size is 4.5"),
+        ({"labels": None}, "TypeError"),
+    ],
+)
+def test_a_preset_describes_what_it_has(tagger, tmp_path, changes, message):
+    tagger.save_to_preset(tmp_path / "preset")
+    path = tmp_path / "preset" / "config.json"
+    content = json.loads(path.read_text())
+    assert tagger.parameters_of(content["config"]) == sum(
+        network.count_params() for network in tagger.networks.values()
+    )
+    encoder = content["config"]["encoder"] | changes.get("encoder", {})
+    content["config"] |= {**changes, "encoder": encoder}
+    path.write_text(json.dumps(content))
+    with pytest.raises(ValueError, match=message):
+        CrossViewTagger.from_preset(tmp_path / "preset")
+
+
+@pytest.mark.parametrize(
     "arguments, message",
     [
         ({"views": ["sideways"]}, "`views` must be"),
