@@ -130,7 +130,7 @@ def test_it_learns_tags():
     sentences, tags = sentences_of(64)
     ((_, inputs, targets),) = in_order(sentences, tagger.vocabulary, tags, 64)
     tagger.compile(keras.optimizers.Adam(0.05))
-    tagger.fit(inputs, targets, epochs=25, batch_size=64, verbose=0)
+    tagger.fit(inputs, targets, epochs=40, batch_size=64, verbose=0)
     found = tagger.predictions(sentences)
     right = [
         LABELS.index(a) == b
