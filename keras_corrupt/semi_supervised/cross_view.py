@@ -75,9 +75,8 @@ class CrossViewConfig:
     smoke: bool = False
     """Shrink everything, to see that it runs."""
 
-    #: Fields that may differ when a run is continued. Its rate does not depend on the
-    #: number of updates, so a finished run can be lengthened.
-    FREE = ("output", "steps")
+    #: Fields that may differ when a run is continued.
+    FREE = ("output",)
 
     def shrunk(self):
         """Returns the `--smoke` form: the same path through the code, in seconds."""
