@@ -17,6 +17,7 @@ from keras_corrupt.data.info import (
 from keras_corrupt.data.mixing import check_fractions, mixed
 from keras_corrupt.data.record_files import check_records, count_records, find_records
 from keras_corrupt.data.records import EXAMPLES, RecordFormat, parse
+from keras_corrupt.devices.accelerators import leave_to_jax
 
 #: Shards that training reads in turn.
 SHARDS_AT_ONCE = 16
@@ -101,6 +102,7 @@ def make_dataset(
     names no file: read within `name_damage`, which does.
     """
     _check_arguments(split, batch_size, start_step, num_hosts, host, shuffle_buffer)
+    leave_to_jax()
     files = _find_files(data, split, max_length, vocabulary_size)
     start = start_step * batch_size
     if split == "train":

@@ -5,6 +5,8 @@ import itertools
 import numpy as np
 import tensorflow as tf
 
+from keras_corrupt.devices.accelerators import leave_to_jax
+
 #: Lengths that sequences are padded to. Few, because each is compiled for.
 LENGTHS = (16, 32, 64, 96, 128, 192, 256, 384, 512)
 
@@ -72,11 +74,13 @@ def as_dataset(batches, example, count):
     Args:
         batches: Function without arguments that yields a pass's batches.
         example: One of them, for its structure; sequences may be of other lengths.
-        count: How many there are.
+        count: How many to take.
     """
+    leave_to_jax()
     signature = tf.nest.map_structure(_spec, example)
     dataset = tf.data.Dataset.from_generator(batches, output_signature=signature)
-    return dataset.apply(tf.data.experimental.assert_cardinality(count)).prefetch(2)
+    counted = tf.data.experimental.assert_cardinality(count)
+    return dataset.take(count).apply(counted).prefetch(2)
 
 
 def plan(lengths, batch_size, buckets, rng=None):

@@ -5,7 +5,7 @@ import functools
 import numpy as np
 import tensorflow as tf
 
-from keras_corrupt.downstream.batches import LENGTHS, plan
+from keras_corrupt.downstream.batches import LENGTHS, as_dataset, plan
 from keras_corrupt.semi_supervised.sentences import Sentences
 
 
@@ -94,13 +94,7 @@ def alternating(kinds, step=0, count=tf.data.INFINITE_CARDINALITY):
             yield kinds[kind].batch(turn)
             number += 1
 
-    signature = tf.nest.map_structure(_spec, kinds[0].batch(0))
-    dataset = tf.data.Dataset.from_generator(batches, output_signature=signature)
-    return (
-        dataset.take(count)
-        .apply(tf.data.experimental.assert_cardinality(count))
-        .prefetch(4)
-    )
+    return as_dataset(batches, kinds[0].batch(0), count)
 
 
 def in_order(sentences, vocabulary, labels=None, batch_size=64):
@@ -108,9 +102,3 @@ def in_order(sentences, vocabulary, labels=None, batch_size=64):
     batches = SentenceBatches(Sentences(sentences), vocabulary, labels, batch_size)
     for number in range(len(batches)):
         yield batches.rows(number)[0], *batches.batch(number)
-
-
-def _spec(array):
-    # Only the length varies.
-    shape = [None if axis == 1 else size for axis, size in enumerate(array.shape)]
-    return tf.TensorSpec(shape, array.dtype)
