@@ -60,7 +60,7 @@ def config():
         bias_correction=True,  # fairseq's; the paper does not say
         clip_norm=2.0,
         interval=1000,
-        dtype="mixed_bfloat16",
+        dtype="auto",
     )
 
 

@@ -30,7 +30,7 @@ def config():
         bias_correction=False,  # as released; the thesis does not say
         clip_norm=1.0,  # as released; the thesis does not say
         interval=1000,
-        dtype="mixed_bfloat16",
+        dtype="auto",
     )
 
 

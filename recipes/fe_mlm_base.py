@@ -37,7 +37,7 @@ def config():
         bias_correction=False,
         clip_norm=1.0,
         interval=1000,
-        dtype="mixed_bfloat16",
+        dtype="auto",
     )
 
 

@@ -41,7 +41,7 @@ def config():
         bias_correction=True,  # as released; the paper does not say
         clip_norm=1.0,  # as released; the paper does not say
         interval=1000,
-        dtype="mixed_bfloat16",
+        dtype="auto",
     )
 
 

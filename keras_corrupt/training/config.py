@@ -99,8 +99,9 @@ class PretrainConfig:
     """Batches an update is accumulated over; divides `batch_size`."""
     ema: float = 0.0
     """Momentum of an average of the weights, which is then the result; 0 for none."""
-    dtype: Literal["float32", "mixed_bfloat16"] = "float32"
-    """Precision of the layers; weights and losses are always float32."""
+    dtype: Literal["float32", "mixed_bfloat16", "auto"] = "float32"
+    """Precision of the layers; weights and losses are always float32. `auto` is
+    bfloat16 where the hardware multiplies it faster."""
     seed: int = 0
     """Seed of initial weights, order of examples, masks, samples and dropout."""
     interval: int = 1000

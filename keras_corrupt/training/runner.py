@@ -1,6 +1,7 @@
 """The run of a recipe: from a corpus to a preset, continued where it was left."""
 
 import contextlib
+import dataclasses
 import json
 import sys
 from pathlib import Path
@@ -9,7 +10,7 @@ import keras
 import numpy as np
 
 from keras_corrupt.data import make_dataset, name_damage
-from keras_corrupt.devices import distribution
+from keras_corrupt.devices import distribution, precision
 from keras_corrupt.devices.accelerators import accelerators
 from keras_corrupt.models.baselines import unigram_baseline
 from keras_corrupt.training import loop, report
@@ -62,6 +63,8 @@ def pretrain(config):
     if config.smoke:
         config = config.shrunk()
     config.check()
+    if config.dtype == "auto":
+        config = dataclasses.replace(config, dtype=precision.fastest())
     devices = distribution.choose(config)
     # One process that lacks the data must not leave the others waiting for it.
     config = devices.in_all_processes(lambda: with_data(config))

@@ -1,5 +1,6 @@
 import csv
 import dataclasses
+import json
 import os
 import re
 import resource
@@ -338,18 +339,21 @@ def test_init_from_takes_weights_and_tokenizer_only(
 # === Other settings ===
 
 
-def test_masked_lm_with_accumulation_average_and_bfloat16(config):
+def test_masked_lm_with_accumulation_average_and_bfloat16(config, monkeypatch):
+    monkeypatch.setattr(runner.precision, "fastest", lambda: "mixed_bfloat16")
     config = dataclasses.replace(
         config,
         model="MaskedLM",
         accumulate=2,
         ema=0.5,
-        dtype="mixed_bfloat16",
+        dtype="auto",
         steps=3,
         interval=2,
     )
     model = pretrain(config)
     directory = runner.Path(config.output)
+    assert model.compute_dtype == "bfloat16"
+    assert json.loads((directory / "run.json").read_text())["dtype"] != "auto"
     rows = read_metrics(directory / "metrics.csv")
     assert [row["step"] for row in rows] == [2, 3]
     assert int(model.optimizer.iterations) == 3
