@@ -104,7 +104,8 @@ def test_the_heads_needed_train_to_the_same_weights(tokenizer):
         model = MultiTaskModel(
             ENCODER, tokenizer, TASKS, dropout=0.0, all_heads=all_heads
         )
-        compiled(model, settings("tiny", ""), 5)
+        # Adam would make much of the rounding where a gradient is zero.
+        model.compile(keras.optimizers.SGD(0.1), jit_compile=False)
         batches = model.batches(model.features(EXAMPLES, LABELS), 4)
         model.fit(batches, verbose=0, shuffle=False)
         weights.append(model.get_weights())

@@ -48,6 +48,7 @@ def residual_norm(x, y, bias, gamma, beta, epsilon, rate=0.0, seed=None):
         )
 
         def gradient(dz):
+            dz = tf.convert_to_tensor(dz)  # where rows were gathered, it is sparse
             dx, dy, sums = run(
                 _backward,
                 [dz, normal, scale],
