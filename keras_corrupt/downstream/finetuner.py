@@ -275,8 +275,8 @@ class Finetuner:
 
     def compiled_model(self, settings, seed):
         """Returns a model to train: one for all seeds, set back to the start."""
-        keras.utils.set_random_seed(seed)
         steps_per_epoch = -(-len(self.train_features) // settings.batch_size)
+        keras.utils.set_random_seed(seed)  # last, for features come from a model too
         fresh = compiled(self.new_model(settings.dropout), settings, steps_per_epoch)
         if self.compiled is None or self.compiled[0] != settings:
             self.compiled = settings, fresh
