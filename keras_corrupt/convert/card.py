@@ -5,6 +5,7 @@ from pathlib import Path
 
 from keras_corrupt.downstream.model import DownstreamModel
 from keras_corrupt.models.registry import registered_name
+from keras_corrupt.multitask.multi_task_model import MultiTaskModel
 from keras_corrupt.training.callbacks import read_metrics
 
 #: How each format's library opens a directory.
@@ -43,6 +44,8 @@ def model_card(model, source, to):
         _USE[to],
         "```",
     ]
+    if to == "hugging_face" and isinstance(model, MultiTaskModel):
+        lines += ["", f"Each task has a directory: {', '.join(model.tasks)}."]
     if numbers := run_numbers(model, source):
         lines += ["", "Numbers of the run that made it:", "", "| | |", "|---|---:|"]
         lines += [f"| {name} | {value:.4g} |" for name, value in numbers.items()]
@@ -63,4 +66,4 @@ def run_numbers(model, source):
 
 
 def _room(model):
-    return "downstream" if isinstance(model, DownstreamModel) else "models"
+    return type(model).__module__.split(".")[1]

@@ -6,6 +6,7 @@ from keras import ops
 from keras_corrupt.convert.systems import discriminator_of, generator_of
 from keras_corrupt.convert.weights import encoder_of
 from keras_corrupt.downstream import TextClassifier, TokenTagger
+from keras_corrupt.multitask.multi_task_model import MultiTaskModel
 
 #: The largest difference that rounding explains, of values of about 1. Another gelu
 #: makes a hundred times as much.
@@ -69,7 +70,11 @@ def outputs(model, inputs, options):
     encoder = encoder_of(model, options.approximate_gelu or None)
     hidden = encoder(inputs)
     found = {"hidden": hidden}
-    if isinstance(model, TokenTagger):
+    if isinstance(model, MultiTaskModel):
+        for task, part in zip(model.tasks, model.parts, strict=True):
+            own = outputs(part, inputs, options)
+            found |= {f"{task}/{name}": array for name, array in own.items()}
+    elif isinstance(model, TokenTagger):
         found["logits"] = model.head(hidden)
     elif isinstance(model, TextClassifier) and model.labels is not None:
         found["logits"] = model.head(hidden[:, 0])

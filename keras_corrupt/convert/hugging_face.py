@@ -38,6 +38,7 @@ from keras_corrupt.convert.weights import (
 from keras_corrupt.downstream.model import DownstreamModel
 from keras_corrupt.models import MaskedLM
 from keras_corrupt.models.preset_sizes import check_sizes
+from keras_corrupt.multitask.multi_task_model import MultiTaskModel
 
 # === Names ===
 
@@ -258,7 +259,7 @@ def _check_tied(weights):
 
 
 def write(directory, model, options):
-    """Writes a model's files.
+    """Writes a model's files, of a `MultiTaskModel` a directory for each task.
 
     Args:
         directory: A `Path`, empty.
@@ -269,6 +270,12 @@ def write(directory, model, options):
         ValueError: Hugging Face's classes cannot hold it.
     """
     encoder = encoder_of(model)
+    if isinstance(model, MultiTaskModel):
+        hugging_face_tasks.check_heads(model)
+        for task, part in zip(model.tasks, model.parts, strict=True):
+            (directory / task).mkdir()
+            write(directory / task, part, options)
+        return
     if isinstance(model, DownstreamModel):
         architecture, entries, arrays = hugging_face_tasks.head_of(model)
         arrays |= give(encoder, encoder_format("electra."))
@@ -353,6 +360,12 @@ def outputs(directory, inputs):
     import torch
     import transformers
 
+    if not (directory / "config.json").exists():  # one of several tasks
+        return {
+            f"{task.name}/{name}": array
+            for task in directory.iterdir()
+            for name, array in outputs(task, inputs).items()
+        }
     names = {
         "input_ids": "token_ids",
         "token_type_ids": "segment_ids",

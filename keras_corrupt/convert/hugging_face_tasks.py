@@ -55,6 +55,11 @@ def read(task, config, encoder, tokenizer, weights, form):
     """
     if tokenizer is None:
         raise ValueError(f"{weights.path}: a fine-tuned model needs its tokenizer.")
+    if task == "classifier" and config.get("problem_type") == "regression":
+        raise ValueError(
+            f"{weights.path}: a number's range, which TextClassifier needs, is not in "
+            "the files. Convert the encoder that it was fine-tuned from."
+        )
     common = {"dropout": encoder.get("dropout", 0.1), "name": task, "dtype": "float32"}
     if task == "extractor":
         model = SpanExtractor(encoder, tokenizer, head_type="bert", **common)
@@ -95,7 +100,7 @@ def head_of(model):
     Raises:
         ValueError: They have no such head.
     """
-    if isinstance(model, TextClassifier):
+    if isinstance(model, TextClassifier) and model.score_activation is None:
         kernel, bias = map(np.asarray, model.head.get_weights())
         if model.labels is None:
             low, high = model.score_range
@@ -114,11 +119,29 @@ def head_of(model):
     if isinstance(model, SpanExtractor) and model.head_type == "bert":
         kernel, bias = map(np.asarray, model.head.get_weights())
         return "ElectraForQuestionAnswering", {}, _linear("qa_outputs", kernel, bias)
-    if isinstance(model, SpanExtractor):
+    if isinstance(model, TextClassifier):
+        reason = f"a number's {model.score_activation}; fine-tune without it"
+    elif isinstance(model, SpanExtractor):
         reason = 'XLNet\'s head; fine-tune with head_type="bert"'
     else:
         reason = f"the head of {type(model).__name__}; write its encoder"
     raise ValueError(f"Hugging Face's ELECTRA has no counterpart of {reason}.")
+
+
+def check_heads(model):
+    """Checks that they have the heads of all tasks.
+
+    Args:
+        model: A `MultiTaskModel`.
+
+    Raises:
+        ValueError: One has no counterpart; the task is named.
+    """
+    for task, part in zip(model.tasks, model.parts, strict=True):
+        try:
+            head_of(part)
+        except ValueError as error:
+            raise ValueError(f"The task {task}: {error}") from error
 
 
 def label_entries(labels):

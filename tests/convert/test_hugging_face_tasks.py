@@ -1,0 +1,83 @@
+"""Models of several tasks, and numbers, as Hugging Face's classes."""
+
+import json
+
+import pytest
+
+from keras_corrupt.convert import check
+from keras_corrupt.convert.conversion import convert
+from keras_corrupt.convert.options import Options
+from keras_corrupt.downstream import SpanExtractor, TextClassifier, TokenTagger
+from keras_corrupt.multitask import MultiTaskModel
+from tests.convert.conftest import assert_same_weights, written
+from tests.downstream.conftest import ENCODER, scrambled
+from tests.multitask.conftest import EXAMPLES, TASKS
+
+pytestmark = pytest.mark.tensorflow_only  # A conversion knows no backend.
+TO = "hugging_face"
+BERT_SPANS = {"class": "SpanExtractor", "head_type": "bert"}
+
+
+def test_each_task_comes_back_bit_for_bit(tokenizer, tmp_path):
+    tasks = {name: TASKS[name] for name in ("animals", "words")}
+    model = MultiTaskModel(ENCODER, tokenizer, {**tasks, "places": BERT_SPANS})
+    scrambled(model)
+    theirs = written(model, tmp_path, TO)
+    card = (theirs / "README.md").read_text()
+    assert "keras_corrupt.multitask.MultiTaskModel" in card
+    assert "animals, words, places" in card
+    for name, cls in (
+        ("animals", TextClassifier),
+        ("words", TokenTagger),
+        ("places", SpanExtractor),
+    ):
+        back = cls.from_preset(theirs / name)
+        for network in ("encoder", "head"):
+            ours = model.part(name).networks[network]
+            assert_same_weights(ours, back.networks[network])
+        examples = EXAMPLES[name]
+        assert back.predictions(examples) == model.part(name).predictions(examples)
+
+
+def test_each_task_is_checked(tokenizer, tmp_path):
+    model = MultiTaskModel(ENCODER, tokenizer, {"words": TASKS["words"]})
+    made = check.outputs(model, check.make_inputs(model.encoder), Options())
+    assert made.keys() == {"hidden", "words/hidden", "words/logits"}
+
+    class Format:
+        outputs = staticmethod(lambda directory, inputs: made)
+
+    assert check.check(model, tmp_path, Format, Options()) == 0
+    made["words/logits"] = made["words/logits"] + 1e-3
+    with pytest.raises(ValueError, match="another words/logits"):
+        check.check(model, tmp_path, Format, Options())
+
+
+@pytest.mark.parametrize(
+    ("name", "reason"),
+    [("length", "sigmoid"), ("places", "XLNet"), ("pronouns", "CandidateRanker")],
+)
+def test_a_head_they_have_not_is_refused_before_anything_is_written(
+    name, reason, tokenizer, tmp_path, monkeypatch
+):
+    tasks = {"animals": TASKS["animals"], name: TASKS[name]}
+    MultiTaskModel(ENCODER, tokenizer, tasks).save_to_preset(tmp_path / "preset")
+    made = []
+    monkeypatch.setattr(
+        "keras_corrupt.convert.hugging_face._write", lambda *a: made.append(a)
+    )
+    with pytest.raises(ValueError, match=f"The task {name}: .*{reason}"):
+        convert(tmp_path / "preset", tmp_path / "theirs", to=TO)
+    assert not made
+    assert [path.name for path in tmp_path.iterdir()] == ["preset"]
+
+
+def test_a_number_goes_out_with_its_range_and_not_in(tokenizer, tmp_path):
+    model = TextClassifier(ENCODER, tokenizer, score_range=[1, 5])
+    scrambled(model)
+    theirs = written(model, tmp_path, TO)
+    config = json.loads((theirs / "config.json").read_text())
+    assert config["problem_type"] == "regression"
+    assert config["id2label"] == {"0": "score"}
+    with pytest.raises(ValueError, match="a number's range"):
+        TextClassifier.from_preset(theirs)
