@@ -20,8 +20,8 @@ def convert(
     """Writes a model in another library's format, or as a preset of this one.
 
     Args:
-        source: A preset, directory or name; a directory of Hugging Face's ELECTRA or
-            BERT, or of KerasHub; the prefix of a checkpoint of Model Garden or of
+        source: A preset, directory or name; a directory of Hugging Face's ELECTRA,
+            BERT or COCO-LM, or of KerasHub; the prefix of a checkpoint of Model Garden or of
             Google's TensorFlow 1 code; hf://owner/name or kaggle://handle.
         target: The directory to make.
         to: The format.

@@ -1,4 +1,4 @@
-"""Hugging Face's ELECTRA and BERT, in and out.
+"""Hugging Face's ELECTRA and BERT, in and out, and COCO-LM's port, in.
 
 A directory has `config.json`, `model.safetensors` and the tokenizer's files. One of
 ELECTRA's two networks stands in a directory by itself; with both, the discriminator is
@@ -11,7 +11,7 @@ import warnings
 import numpy as np
 from safetensors.numpy import save
 
-from keras_corrupt.convert import hugging_face_tasks
+from keras_corrupt.convert import hugging_face_coco_lm, hugging_face_tasks
 from keras_corrupt.convert.files import (
     config_has,
     find_tokenizer,
@@ -150,12 +150,14 @@ def read(path, options):
         The model, and the names of its networks that the files do not have.
 
     Raises:
-        ValueError: They are not ELECTRA's or BERT's, or what this package has not.
+        ValueError: They are of another model, or what this package has not.
     """
     config = read_json(path / "config.json")
     kind = config.get("model_type")
+    if kind == "cocolm":
+        return hugging_face_coco_lm.read(path, config, find_weights(path))
     if kind not in ("electra", "bert"):
-        reason = _REFUSED.get(kind, "ELECTRA and BERT are what can be read")
+        reason = _REFUSED.get(kind, "ELECTRA, BERT and COCO-LM are what can be read")
         raise ValueError(f"{path}: a {kind} cannot be an encoder here: {reason}.")
     encoder, weights = read_encoder(path, config), find_weights(path)
     check_sizes(MaskedLM, {"encoder": encoder}, *weights.size)

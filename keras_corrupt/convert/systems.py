@@ -1,7 +1,7 @@
 """Models of ours for the networks that other libraries' files have, and back."""
 
 from keras_corrupt.heads import ReplacedTokenHead
-from keras_corrupt.models import Electra, Electric, MaskedLM, Teams
+from keras_corrupt.models import CocoLM, Electra, Electric, MaskedLM, Teams
 from keras_corrupt.models.electra.presets import TIED_PARTS
 from keras_corrupt.models.masked_lm.masked_lm import MaskedLMNetwork
 from keras_corrupt.models.replaced_token_detection.generator_discriminator import (
@@ -68,6 +68,24 @@ def new_electric(encoder, tokenizer, tower):
         tower: Those of each tower's of the generator.
     """
     return Electric(encoder, tower, tokenizer=tokenizer, **_identity("electric"))
+
+
+def new_coco_lm(encoder):
+    """Returns a `CocoLM` with new weights, without a tokenizer.
+
+    Args:
+        encoder: Constructor arguments of the main network's `TransformerEncoder`. The
+            auxiliary one's layers are a third of its, of more than 12 a quarter. The
+            last id is the mask's.
+    """
+    layers = encoder["num_layers"]
+    return CocoLM(
+        encoder,
+        {"num_layers": layers // (3 if layers <= 12 else 4) or 1},
+        mask_id=encoder["vocabulary_size"] - 1,
+        unmaskable_ids=(encoder["padding_id"],),
+        **_identity("coco_lm"),
+    )
 
 
 def new_teams(encoder, tokenizer, generator_layers, tied_layers, task_layers):

@@ -263,6 +263,12 @@ def encoder_of(model, approximate_gelu=None):
             f"{encoder.relative_positions!r} has no counterpart in other libraries' "
             "BERT and ELECTRA. Use it here, or export a SavedModel."
         )
+    if encoder.layer_norm_epsilon != 1e-12:
+        raise ValueError(
+            f"An encoder with layer_norm_epsilon={encoder.layer_norm_epsilon} cannot "
+            "be written: what other libraries have here has 1e-12. Use it here, or "
+            "export a SavedModel."
+        )
     if approximate_gelu is None or encoder.approximate_gelu:
         return encoder
     if not approximate_gelu:

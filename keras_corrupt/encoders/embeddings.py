@@ -64,6 +64,7 @@ class TextEmbeddings(keras.layers.Layer):
         tied_parts: Names among `token`, `position`, `segment` and `norm`.
         disentangled: Whether tied tables are each a `DisentangledEmbedding` on the
             other's, and not the other's itself.
+        layer_norm_epsilon: Added to the variance by which the sum is normalised.
     """
 
     def __init__(
@@ -77,6 +78,7 @@ class TextEmbeddings(keras.layers.Layer):
         tied_to=None,
         tied_parts=("token", "position"),
         disentangled=False,
+        layer_norm_epsilon=1e-12,
         **kwargs,
     ):
         super().__init__(**kwargs)
@@ -106,7 +108,7 @@ class TextEmbeddings(keras.layers.Layer):
         self.norm = part(
             "norm",
             lambda: keras.layers.LayerNormalization(
-                epsilon=1e-12, dtype=self.dtype_policy, name="norm"
+                epsilon=layer_norm_epsilon, dtype=self.dtype_policy, name="norm"
             ),
         )
         self.dropout = Dropout(dropout, dtype=self.dtype_policy, name="dropout")

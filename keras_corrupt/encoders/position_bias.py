@@ -22,6 +22,9 @@ class RelativePositionBias(keras.layers.Layer):
         max_distance: From this distance on, all are one.
         num_heads: Number of attention heads.
         initializer_range: Standard deviation of the initial weights.
+        rounds_up: Whether the buckets that grow end at the distances at which T5's
+            would begin, and the last one begins before `max_distance`, as in COCO-LM's
+            released code.
 
     Raises:
         ValueError: The buckets cannot be divided so.
@@ -34,23 +37,30 @@ class RelativePositionBias(keras.layers.Layer):
     """
 
     def __init__(
-        self, num_buckets, max_distance, num_heads, initializer_range=0.02, **kwargs
+        self,
+        num_buckets,
+        max_distance,
+        num_heads,
+        initializer_range=0.02,
+        rounds_up=False,
+        **kwargs,
     ):
         super().__init__(**kwargs)
         if num_buckets < 4 or num_buckets % 4:
             raise ValueError(
                 f"`num_buckets` must be a multiple of 4 (T5 has 32); got {num_buckets}."
             )
-        if max_distance <= num_buckets // 4:
+        if max_distance <= num_buckets // 4 + bool(rounds_up):
             raise ValueError(
                 f"`max_distance` must be greater than num_buckets / 4 = "
-                f"{num_buckets // 4}, the distances with a bucket of their own; got "
-                f"{max_distance}."
+                f"{num_buckets // 4}, the distances with a bucket of their own, and by "
+                f"2 with `rounds_up`; got {max_distance}."
             )
         self.num_buckets = num_buckets
         self.max_distance = max_distance
         self.num_heads = num_heads
         self.initializer_range = initializer_range
+        self.rounds_up = rounds_up
 
     def build(self, input_shape=None):
         # Not in bfloat16, in which the gradients of thousands of pairs of positions
@@ -66,7 +76,9 @@ class RelativePositionBias(keras.layers.Layer):
         """Returns float32 `[1, heads, length, length]`, for each query and key."""
         positions = ops.arange(length, dtype="int32")
         distances = positions[None, :] - positions[:, None]  # key less query
-        buckets = bucket_of(distances, self.num_buckets, self.max_distance)
+        buckets = bucket_of(
+            distances, self.num_buckets, self.max_distance, self.rounds_up
+        )
         # A product, not a look-up: its gradient is dense, and fast everywhere.
         chosen = ops.one_hot(buckets, self.num_buckets, dtype="float32")
         return ops.transpose(ops.matmul(chosen, self.table), (2, 0, 1))[None]
@@ -78,16 +90,18 @@ class RelativePositionBias(keras.layers.Layer):
             "max_distance": self.max_distance,
             "num_heads": self.num_heads,
             "initializer_range": self.initializer_range,
+            "rounds_up": self.rounds_up,
         }
 
 
-def bucket_of(distances, num_buckets, max_distance):
+def bucket_of(distances, num_buckets, max_distance, rounds_up=False):
     """Returns T5's bucket of each signed distance, as T5's encoder has it.
 
     Args:
         distances: int32, positions of keys less those of queries.
         num_buckets: Number of buckets.
         max_distance: From this distance on, all are one.
+        rounds_up: See `RelativePositionBias`.
 
     Returns:
         int32 like `distances`.
@@ -99,7 +113,11 @@ def bucket_of(distances, num_buckets, max_distance):
     half, exact = num_buckets // 2, num_buckets // 4
     # By NumPy, for all distances that differ: backends don't round logarithms alike.
     far = np.arange(exact, max_distance + 1)
-    steps = np.log(far / exact) / math.log(max_distance / exact) * (half - exact)
+    if rounds_up:
+        last = math.log((max_distance - 1) / exact)
+        steps = np.ceil(np.log(far / exact) / last * (half - 1 - exact))
+    else:
+        steps = np.log(far / exact) / math.log(max_distance / exact) * (half - exact)
     buckets = np.concatenate([np.arange(exact), exact + steps.astype("int32")])
     buckets = ops.convert_to_tensor(np.minimum(buckets, half - 1), "int32")
     size = ops.minimum(ops.absolute(distances), max_distance)

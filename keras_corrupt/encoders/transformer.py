@@ -48,7 +48,10 @@ class TransformerEncoder(TextModel):
             itself and those after it, as the two towers of Electric's generator do
             (Clark's thesis, 5.1.5).
         relative_positions: `None`, or `num_buckets` and `max_distance` of a
-            `RelativePositionBias`, beside the absolute positions.
+            `RelativePositionBias`, beside the absolute positions, and `rounds_up`, if
+            it does.
+        layer_norm_epsilon: Added to the variance by which a vector is normalised:
+            1e-12 in BERT and ELECTRA, 1e-5 in what PyTorch's default made.
         tied_to: Another encoder, some of whose parts are used instead of new ones:
             the variables are the same ones, not copies.
         tied_parts: Which: parts of `TextEmbeddings`; `projection`, from the embedding
@@ -89,6 +92,7 @@ class TransformerEncoder(TextModel):
         remat="none",
         attention="bidirectional",
         relative_positions=None,
+        layer_norm_epsilon=1e-12,
         tied_to=None,
         tied_parts=("token", "position"),
         tied_layers=0,
@@ -108,6 +112,11 @@ class TransformerEncoder(TextModel):
             )
         if remat not in REMAT:
             raise ValueError(f"`remat` must be one of {REMAT}; got {remat!r}.")
+        if isinstance(layer_norm_epsilon, str) or not 0 < layer_norm_epsilon < 1:
+            raise ValueError(
+                "`layer_norm_epsilon` must be greater than 0 and less than 1; got "
+                f"{layer_norm_epsilon!r}."
+            )
         rates = {"dropout": dropout, "attention_dropout": attention_dropout}
         for name, rate in rates.items():
             if isinstance(rate, str) or not 0 <= rate < 1:
@@ -138,6 +147,7 @@ class TransformerEncoder(TextModel):
             tied_to=tied_to.embeddings if tied_to is not None else None,
             tied_parts=tied_parts,
             disentangled=disentangled,
+            layer_norm_epsilon=layer_norm_epsilon,
             dtype=self.dtype_policy,
             name="embeddings",
         )
@@ -180,6 +190,7 @@ class TransformerEncoder(TextModel):
                 initializer_range,
                 approximate_gelu,
                 remat,
+                layer_norm_epsilon,
                 dtype=self.dtype_policy,
                 name=f"layer_{i}",
             )
@@ -202,6 +213,7 @@ class TransformerEncoder(TextModel):
         self.remat = remat
         self.attention = attention
         self.relative_positions = relative_positions
+        self.layer_norm_epsilon = layer_norm_epsilon
         self.padding_id = padding_id
 
         self.build((None, None))
@@ -299,6 +311,7 @@ class TransformerEncoder(TextModel):
             "remat": self.remat,
             "attention": self.attention,
             "relative_positions": self.relative_positions,
+            "layer_norm_epsilon": self.layer_norm_epsilon,
             "padding_id": self.padding_id,
         }
 

@@ -24,6 +24,7 @@ class TransformerLayer(keras.layers.Layer):
         initializer_range: Standard deviation of the initial weights.
         approximate_gelu: Whether the activation is gelu's tanh approximation.
         remat: See `TransformerEncoder`.
+        layer_norm_epsilon: See `TransformerEncoder`.
     """
 
     def __init__(
@@ -36,13 +37,14 @@ class TransformerLayer(keras.layers.Layer):
         initializer_range=0.02,
         approximate_gelu=False,
         remat="none",
+        layer_norm_epsilon=1e-12,
         **kwargs,
     ):
         super().__init__(**kwargs)
 
         def norm(name):
             return keras.layers.LayerNormalization(
-                epsilon=1e-12, dtype=self.dtype_policy, name=name
+                epsilon=layer_norm_epsilon, dtype=self.dtype_policy, name=name
             )
 
         def dense(units, name, activation=None, remat=False):

@@ -36,7 +36,8 @@ def check_sizes(cls, config, arrays, numbers):
     for name, encoder in _encoders(cls, config).items():
         sizes = encoder_sizes(encoder)
         whole = {size: sizes[size] for size in _SIZES}
-        whole |= sizes["relative_positions"] or {}
+        relative = sizes["relative_positions"] or {}
+        whole |= {n: value for n, value in relative.items() if n != "rounds_up"}
         for size, value in whole.items():
             if type(value) is not int or value < 0:
                 raise ValueError(f"{size} of {name} is {value!r}, no whole number")

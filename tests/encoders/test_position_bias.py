@@ -34,6 +34,22 @@ def test_buckets_are_those_of_transformers(num_buckets, max_distance):
     np.testing.assert_array_equal(found, expected)
 
 
+@pytest.mark.parametrize("num_buckets, max_distance", SIZES_OF_PAPERS)
+def test_buckets_that_round_up_are_those_of_the_released_code(
+    num_buckets, max_distance
+):
+    half, exact = num_buckets // 2, num_buckets // 4
+    distances = np.arange(-600, 601)
+    found = np.array(bucket_of(distances, num_buckets, max_distance, rounds_up=True))
+    size = np.maximum(abs(distances), 1)
+    grown = np.log(size / exact) / np.log((max_distance - 1) / exact)
+    grown = np.ceil(np.round(grown * (half - 1 - exact), 9)) + exact
+    expected = np.where(size < exact, abs(distances), np.minimum(grown, half - 1))
+    np.testing.assert_array_equal(found, expected + half * (distances > 0))
+    if num_buckets == 32:  # where T5's buckets have 8 to 11 as one
+        assert found[600 - np.array([8, 9, 10, 85, 86])].tolist() == [8, 9, 9, 14, 15]
+
+
 def test_bias_is_the_tables_number_of_key_less_query():
     layer = RelativePositionBias(**RELATIVE, num_heads=3)
     layer.build()
