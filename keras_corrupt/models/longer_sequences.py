@@ -42,6 +42,7 @@ def load(directory, cls, config, overrides, tokenizer, **options):
         directory, cls, with_positions(trained), tokenizer, **options
     )
     model = cls(**with_positions(length), tokenizer=tokenizer)
+    model.left_out = start.left_out
     for name, network in start.networks.items():
         targets = named_weights(model.networks[name])
         for weight, variable in named_weights(network).items():

@@ -163,6 +163,9 @@ def load(directory, cls, config, tokenizer, partial=False):
         partial: Whether networks that the preset has not keep their new weights. Those
             that it says are left out do so anyway, with a warning.
 
+    Returns:
+        The model. Its `left_out` are the names of networks with new weights.
+
     Raises:
         ValueError: The arguments make no model, or the weights are another one's.
     """
@@ -171,8 +174,10 @@ def load(directory, cls, config, tokenizer, partial=False):
         model = cls(**config, tokenizer=tokenizer)
     content = _read_config(directory)
     kind, left_out = WEIGHTS[content["format"]], content.get("left_out", [])
+    new = []
     for name, network in model.networks.items():
         if (partial or name in left_out) and not has_network(directory, name):
+            new.append(name)
             if not partial:
                 warnings.warn(
                     f"The preset has no {name}; the model gets a new one.", stacklevel=4
@@ -189,6 +194,7 @@ def load(directory, cls, config, tokenizer, partial=False):
             for weight, variable in named_weights(network).items():
                 if not np.isfinite(keras.ops.convert_to_numpy(variable)).all():
                     raise ValueError(f"{weight} has NaN or infinity")
+    model.left_out = tuple(new)
     return model
 
 

@@ -68,6 +68,8 @@ class Pretrainer(PositionChoice, TokenizerAssets, TextModel):
     metric_names = {}
     #: Whether `token_log_probabilities` masks each token in turn.
     masks_each_token = False
+    #: Names of networks that the model's preset has not, and that were not trained yet.
+    left_out = ()
     #: How to read what `describe_examples` returns.
     examples_legend = "[original: prediction]"
 
@@ -220,6 +222,9 @@ class Pretrainer(PositionChoice, TokenizerAssets, TextModel):
     def make_train_function(self, force=False):
         # Made in the first step, its variables would have TensorFlow trace it twice.
         self.optimizer.build(self.trainable_variables)
+        self.left_out = tuple(
+            n for n in self.left_out if not self.networks[n].trainable
+        )
         return super().make_train_function(force)
 
     def fit(self, x=None, *args, sample_weight=None, class_weight=None, **kwargs):
@@ -310,10 +315,12 @@ class Pretrainer(PositionChoice, TokenizerAssets, TextModel):
                 there stays intact until the new files are complete.
             dtype: Precision of the weights in the files, such as `"float16"` for half
                 the size; the variables' own if not given.
+
+        Networks in `left_out` are not written.
         """
         self.refuse_quantized()
         self.refuse_lora()
-        preset_directory.write(directory, self, dtype)
+        preset_directory.write(directory, self, dtype, self.left_out)
 
     def get_config(self):
         return {

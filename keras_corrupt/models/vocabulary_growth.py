@@ -42,6 +42,7 @@ def grown(model, tokenizer):
         if "vocabulary_size" in config.get(name, {})
     }
     new = type(model)(**merge(config, networks), tokenizer=tokenizer)
+    new.left_out = model.left_out
     known = model.tokenizer.vocabulary_size
     for name, network in model.networks.items():
         targets = named_weights(new.networks[name])
