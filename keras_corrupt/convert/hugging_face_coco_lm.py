@@ -141,7 +141,8 @@ def _as_parts(weights, prefix, encoder, num_segments):
     """Returns weights that have query, key and value each, and segments."""
     shapes, sources = {}, {}
     for name, shape in weights.shapes.items():
-        if not re.search(r"\.self_attn\.in_proj\.(weight|bias)$", name):
+        joined = re.search(r"\.self_attn\.in_proj\.(weight|bias)$", name)
+        if not joined or not shape or shape[0] % 3:
             shapes[name] = shape
             continue
         for i, part in enumerate(("query", "key", "value")):

@@ -155,8 +155,21 @@ def test_what_the_encoder_cannot_hold_is_refused(tmp_path):
         port(tmp_path / str(i), **changes)
         with pytest.raises(ValueError, match=reason):
             models.load_preset(tmp_path / str(i))
-    config, arrays = port(tmp_path / "more")
-    arrays["encoder.layer.1.output.more"] = np.zeros(3)
-    save_file(arrays, tmp_path / "more" / "model.safetensors")
-    with pytest.raises(ValueError, match="layer.1.output.more is not known"):
-        models.load_preset(tmp_path / "more")
+
+
+@pytest.mark.tensorflow_only
+@pytest.mark.parametrize(
+    ("name", "shape", "reason"),
+    [
+        ("output.more", (3,), "layer.1.output.more is not known"),
+        ("attention.self_attn.in_proj.weight", (49, 16), "query.weight, .*is missing"),
+        ("attention.self_attn.in_proj.bias", (), "query.bias, .*is missing"),
+        ("attention.self_attn.in_proj.bias", (51,), r"query.bias is \[17\], not"),
+    ],
+)
+def test_wrong_weights_are_named(name, shape, reason, tmp_path):
+    _, arrays = port(tmp_path / "theirs")
+    arrays[f"encoder.layer.1.{name}"] = np.zeros(shape)
+    save_file(arrays, tmp_path / "theirs" / "model.safetensors")
+    with pytest.raises(ValueError, match=reason):
+        models.load_preset(tmp_path / "theirs")
