@@ -61,7 +61,8 @@ def find_class(name, base):
     'Electra'
     """
     found = keras.saving.get_registered_object(name if ">" in name else _PACKAGE + name)
-    if hasattr(found, "imported"):  # what stands for a class of ours: `keras_classes`
+    # What stands for a class of ours is an instance: `keras_classes`.
+    if not isinstance(found, type) and hasattr(found, "imported"):
         found = found.imported()
     return _checked(found, name, base)
 
