@@ -48,6 +48,7 @@ setup(
         f"{TENSORFLOW}>=2.20,<2.21",
         "keras>=3.12,<4",
         "h5py>=3.11",
+        "lazy-loader>=0.4",
         "matplotlib>=3.8",
         "numba>=0.61",
         "numpy>=1.26",

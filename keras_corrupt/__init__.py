@@ -4,28 +4,33 @@
 >>> model = keras_corrupt.models.Electra.from_preset("tiny")
 """
 
-import importlib
+import lazy_loader
 
 from keras_corrupt import keras_classes
 from keras_corrupt.version import __version__
 
-__all__ = [
-    "__version__",
-    "convert",
-    "corruption",
-    "data",
-    "devices",
-    "downstream",
-    "encoders",
-    "evaluation",
-    "models",
-    "multitask",
-    "scoring",
-    "semi_supervised",
-    "tasks",
-    "tokenizers",
-    "training",
-]
+# The parts load on first use: data preparation runs in many small processes, none of
+# which needs Keras.
+__getattr__, __dir__, __all__ = lazy_loader.attach(
+    __name__,
+    submodules=[
+        "convert",
+        "corruption",
+        "data",
+        "devices",
+        "downstream",
+        "encoders",
+        "evaluation",
+        "models",
+        "multitask",
+        "scoring",
+        "semi_supervised",
+        "tasks",
+        "tokenizers",
+        "training",
+    ],
+)
+__all__ += ["__version__"]
 
 #: Part -> its classes that a `.keras` file can name, before anything is imported.
 KERAS_CLASSES = {
@@ -54,18 +59,5 @@ KERAS_CLASSES = {
     ),
     "multitask": ("MultiTaskModel",),
 }
-
-
-def __getattr__(name):
-    # The parts load on first use: data preparation runs in many small processes,
-    # none of which needs Keras.
-    if name in __all__:
-        return importlib.import_module(f"keras_corrupt.{name}")
-    raise AttributeError(f"module 'keras_corrupt' has no attribute {name!r}")
-
-
-def __dir__():
-    return __all__
-
 
 keras_classes.register(KERAS_CLASSES)

@@ -5,11 +5,12 @@ has a file: `hugging_face.py`, `keras_hub.py`, `model_garden.py`, `google_tf1.py
 `from_preset` and whatever else takes a preset take those formats, too.
 """
 
-import importlib
+import lazy_loader
 
-
-def __getattr__(name):
-    # On first use: it needs Keras.
-    if name == "convert":
-        return importlib.import_module(f"{__name__}.conversion").convert
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+# On first use: it needs Keras.
+__getattr__, __dir__, __all__ = lazy_loader.attach(
+    __name__,
+    submod_attrs={
+        "conversion": ["convert"],
+    },
+)

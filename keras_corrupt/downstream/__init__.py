@@ -1,36 +1,18 @@
 """Fine-tuning and evaluation of pretrained encoders. Start with README.md here."""
 
-import importlib
+import lazy_loader
 
 from keras_corrupt.downstream.finetune import FinetuneConfig, finetune, main
 
-_MODULES = {
-    "CandidateRanker": "candidate_ranker",
-    "PromptClassifier": "prompt_classifier",
-    "SpanExtractor": "span_extractor",
-    "TextClassifier": "text_classifier",
-    "TokenTagger": "token_tagger",
-}
-
-__all__ = [
-    "CandidateRanker",
-    "FinetuneConfig",
-    "PromptClassifier",
-    "SpanExtractor",
-    "TextClassifier",
-    "TokenTagger",
-    "finetune",
-    "main",
-]
-
-
-def __getattr__(name):
-    # On first use: a recipe's help needs no Keras.
-    if name in _MODULES:
-        module = importlib.import_module(f"{__name__}.{_MODULES[name]}")
-        return getattr(module, name)
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-
-
-def __dir__():
-    return __all__
+# On first use: a recipe's help needs no Keras.
+__getattr__, __dir__, __all__ = lazy_loader.attach(
+    __name__,
+    submod_attrs={
+        "candidate_ranker": ["CandidateRanker"],
+        "prompt_classifier": ["PromptClassifier"],
+        "span_extractor": ["SpanExtractor"],
+        "text_classifier": ["TextClassifier"],
+        "token_tagger": ["TokenTagger"],
+    },
+)
+__all__ += ["FinetuneConfig", "finetune", "main"]

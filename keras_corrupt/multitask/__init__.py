@@ -1,22 +1,16 @@
 """Several tasks with one model, and what it learns of others. Start with README.md."""
 
-import importlib
+import lazy_loader
 
 from keras_corrupt.multitask.config import MultiTaskConfig
 from keras_corrupt.multitask.strategies import STRATEGIES, Strategy
 
-_MODULES = {"MultiTaskModel": "multi_task_model", "run": "runs"}
-
-__all__ = ["STRATEGIES", "MultiTaskConfig", "MultiTaskModel", "Strategy", "run"]
-
-
-def __getattr__(name):
-    # On first use: a recipe's help needs no Keras.
-    if name in _MODULES:
-        module = importlib.import_module(f"{__name__}.{_MODULES[name]}")
-        return getattr(module, name)
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-
-
-def __dir__():
-    return __all__
+# On first use: a recipe's help needs no Keras.
+__getattr__, __dir__, __all__ = lazy_loader.attach(
+    __name__,
+    submod_attrs={
+        "multi_task_model": ["MultiTaskModel"],
+        "runs": ["run"],
+    },
+)
+__all__ += ["MultiTaskConfig", "STRATEGIES", "Strategy"]

@@ -1,20 +1,27 @@
 """Scoring: what a pretrained model, as it is, says of texts."""
 
-import importlib
+import lazy_loader
 
 from keras_corrupt.scoring.highlight import highlight
 from keras_corrupt.scoring.minimal_pairs import Pair, accuracies, read_pairs
 from keras_corrupt.scoring.reranking import NBest, Reranking, read_n_best, rerank
 from keras_corrupt.scoring.words import WordScore, replaced_words
 
-_LIKELIHOODS = (
-    *("ScoredTokens", "conditional_score", "score_sentences", "token_scores"),
-    "word_scores",
+# On first use: without Keras the commands' help is there at once.
+__getattr__, __dir__, __all__ = lazy_loader.attach(
+    __name__,
+    submod_attrs={
+        "embeddings": ["embed_texts"],
+        "likelihoods": [
+            "ScoredTokens",
+            "conditional_score",
+            "score_sentences",
+            "token_scores",
+            "word_scores",
+        ],
+    },
 )
-#: What needs Keras -> its module.
-_LATER = dict.fromkeys(_LIKELIHOODS, "likelihoods") | {"embed_texts": "embeddings"}
-
-__all__ = [
+__all__ += [
     "NBest",
     "Pair",
     "Reranking",
@@ -25,13 +32,4 @@ __all__ = [
     "read_pairs",
     "replaced_words",
     "rerank",
-    *_LATER,
 ]
-
-
-def __getattr__(name):
-    # Without Keras the commands' help is there at once.
-    if name in _LATER:
-        module = importlib.import_module(f"{__name__}.{_LATER[name]}")
-        return getattr(module, name)
-    raise AttributeError(f"module 'keras_corrupt.scoring' has no attribute {name!r}")

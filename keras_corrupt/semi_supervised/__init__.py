@@ -1,21 +1,15 @@
 """Semi-supervised learning: Cross-View Training (Clark's thesis, chapter 4)."""
 
-import importlib
+import lazy_loader
 
 from keras_corrupt.semi_supervised.cross_view import CrossViewConfig, main
 
-_MODULES = {"CrossViewTagger": "tagger", "train_tagger": "runner"}
-
-__all__ = ["CrossViewConfig", "CrossViewTagger", "main", "train_tagger"]
-
-
-def __getattr__(name):
-    # On first use: a recipe's help needs no Keras.
-    if name in _MODULES:
-        module = importlib.import_module(f"{__name__}.{_MODULES[name]}")
-        return getattr(module, name)
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-
-
-def __dir__():
-    return __all__
+# On first use: a recipe's help needs no Keras.
+__getattr__, __dir__, __all__ = lazy_loader.attach(
+    __name__,
+    submod_attrs={
+        "runner": ["train_tagger"],
+        "tagger": ["CrossViewTagger"],
+    },
+)
+__all__ += ["CrossViewConfig", "main"]
