@@ -159,7 +159,7 @@ def test_fit_learns_a_pattern(sizes):
     compiled = keras.backend.backend() == "jax"  # op by op it takes minutes
     model.compile(optimizer=AdamW(2e-3), jit_compile=compiled)
     first = model.evaluate(x, batch_size=64, verbose=0, return_dict=True)
-    model.fit(x, batch_size=64, epochs=50, verbose=0)
+    model.fit(x, batch_size=64, epochs=80, verbose=0)
     last = model.evaluate(x, batch_size=64, verbose=0, return_dict=True)
     assert last["mlm_loss"] < 0.8 * first["mlm_loss"]
     assert last["rtd_auc"] > 0.95
