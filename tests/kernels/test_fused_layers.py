@@ -106,8 +106,8 @@ def test_a_layer_in_bfloat16_is_as_exact_as_the_plain_one(case):
     }
     assert max(errors[plain]) < 0.05
     assert max(errors[fused]) < 0.05
-    # On other CPUs, TensorFlow's own products are rounded at each sum, and one for query,
-    # key and value has longer sums than three.
+    # On other CPUs, TensorFlow's own products are rounded at each sum, and one for
+    # query, key and value has longer sums than three.
     if precision.fastest() == "mixed_bfloat16":
         assert np.mean(errors[fused]) < 1.2 * np.mean(errors[plain])
 
