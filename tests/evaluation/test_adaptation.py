@@ -56,6 +56,7 @@ def write_table(path, seed):
         csv.writer(file).writerows([("text", "animal"), *rows])
 
 
+@pytest.mark.tensorflow_only  # What it runs is tested on both.
 def test_before_and_after(run, tmp_path, preset, capsys):
     domain = write(tmp_path / "domain.txt", "the cat sat under the rug")
     old = write(tmp_path / "old.txt", "a dog ran on a mat", 40)

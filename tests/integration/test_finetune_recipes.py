@@ -122,6 +122,7 @@ def test_tagging(run, tmp_path):
     assert row["results"][0]["metric"] == "f1"
 
 
+@pytest.mark.tensorflow_only  # What it runs is tested on both.
 def test_multitask(tmp_path, preset, monkeypatch, capsys):  # noqa: F811
     """Tasks of GLUE and of one's own, in one command."""
     pytest.importorskip("statsmodels")

@@ -56,6 +56,7 @@ def files(folder):
     return {p: t for p, t in found.items() if not p.name.startswith("results")}
 
 
+@pytest.mark.tensorflow_only  # What it runs is tested on both.
 def test_all_is_made_once_and_compared(config, tmp_path, capsys):
     compared = ("single", "multi", "multi_to_multi", "multi_then_single")
     config = dataclasses.replace(config, strategies=compared, distill=True)
