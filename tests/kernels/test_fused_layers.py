@@ -33,11 +33,11 @@ def padding_mask():
     return mask
 
 
-def inputs_of(layer, with_bias):
+def inputs_of(layer, with_bias, seed=0):
     """A text and a bias of the logits, or none, that are as exact in bfloat16."""
     import tensorflow as tf
 
-    rng = np.random.default_rng(0)
+    rng = np.random.default_rng(seed)
     x = rng.normal(size=(BATCH, LENGTH, HIDDEN))
     bias = 2 * rng.normal(size=(1, HEADS, LENGTH, LENGTH))
     return [
@@ -92,20 +92,21 @@ def test_a_layer_in_bfloat16_is_as_exact_as_the_plain_one(case):
         variable.assign(ops.cast(ops.cast(variable, "bfloat16"), "float32"))
     coarse.set_weights(exact.get_weights())
     mask = make_mask(padding_mask())
-    expected = run(plain, exact, inputs_of(exact, with_bias), mask)
-    inputs = inputs_of(coarse, with_bias)
-    found = {k: run(k, coarse, inputs, mask) for k in (fused, plain)}
-    errors = {
-        kernels: [
-            np.linalg.norm(a - b) / np.linalg.norm(b)
-            for a, b in zip(arrays, expected, strict=True)
-            if np.linalg.norm(b) > 0.1  # a key's bias moves nothing
-        ]
-        for kernels, arrays in found.items()
-    }
-    assert max(errors[plain]) < 0.05
-    assert max(errors[fused]) < 0.05
-    assert np.mean(errors[fused]) < 1.2 * np.mean(errors[plain])
+    errors = {fused: 0.0, plain: 0.0}
+    for seed in range(10):  # the errors of one text vary by a fifth
+        expected = run(plain, exact, inputs_of(exact, with_bias, seed), mask)
+        for kernels in errors:
+            arrays = run(kernels, coarse, inputs_of(coarse, with_bias, seed), mask)
+            errors[kernels] += 0.1 * np.array(
+                [
+                    np.linalg.norm(a - b) / np.linalg.norm(b)
+                    for a, b in zip(arrays, expected, strict=True)
+                    if np.linalg.norm(b) > 0.1  # a key's bias moves nothing
+                ]
+            )
+    assert errors[plain].max() < 0.05
+    assert errors[fused].max() < 0.05
+    assert errors[fused].mean() < 1.2 * errors[plain].mean()
 
 
 @pytest.mark.parametrize("dtype", ["float32", "mixed_bfloat16"])
