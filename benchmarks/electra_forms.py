@@ -1,0 +1,183 @@
+"""Pretrains forms of ELECTRA for equally many steps, and fine-tunes them.
+
+    python -m keras_corrupt.data prepare --corpus CORPUS --output DATA --max_length 64
+    python -m benchmarks.electra_forms objectives DATA --glue GLUE_DIR --output RESULTS
+    python -m benchmarks.electra_forms generators DATA --glue GLUE_DIR --output RESULTS
+
+`objectives` are the steps from BERT to ELECTRA (Clark's thesis, 5.4.3, table 5.7),
+`generators` its generators (5.3.2, figure 5.4). All have the encoder of the preset
+`tiny`, the same examples, schedule, seed and number of steps, as in the thesis, so that
+narrow generators cost less. Called again, it goes on where it was stopped.
+"""
+
+import dataclasses
+import statistics
+from pathlib import Path
+from typing import Literal
+
+import tyro
+
+from benchmarks import fine_tuning
+from keras_corrupt.models import Pretrainer
+from keras_corrupt.models.cost import training_flops
+from keras_corrupt.models.registry import find_class
+from keras_corrupt.tokenizers import load
+from keras_corrupt.training import PretrainConfig, pretrain
+from keras_corrupt.training.callbacks import read_metrics
+
+FORMS = {
+    "objectives": {
+        "ELECTRA": ("Electra", {}),
+        "All-Tokens MLM": ("AllTokensMLM", {}),
+        "Replace MLM": ("ReplaceMLM", {}),
+        "ELECTRA 15%": ("Electra", {"rtd_positions": "random"}),
+        "BERT": ("MaskedLM", {}),
+    },
+    "generators": {
+        "unigram": ("UnigramElectra", {}),
+        "1/4": ("Electra", {"generator_width": 0.25}),
+        "1/2": ("Electra", {"generator_width": 0.5}),
+        "3/4": ("Electra", {"generator_width": 0.75}),
+        "1": ("Electra", {"generator_width": 1.0}),
+    },
+}
+
+
+@dataclasses.dataclass
+class Settings:
+    """What to compare."""
+
+    forms: tyro.conf.Positional[Literal["objectives", "generators"]]
+    """Which forms."""
+    data: tyro.conf.Positional[str]
+    """A directory of prepared examples."""
+    glue: str
+    """GLUE's directory."""
+    output: str
+    """Directory for the runs, the table and the plot."""
+    tasks: tuple[str, ...] = ("SST-2", "QNLI")
+    """GLUE's tasks to fine-tune on."""
+    steps: int = 10_000
+    """Updates of each form."""
+    batch_size: int = 64
+    """Sequences in an update."""
+    sequence_length: int = 64
+    """Tokens in a sequence."""
+    learning_rate: float = 2e-3
+    """Peak learning rate."""
+    seeds: int = 3
+    """Fine-tuning runs of each form and task; pretraining has one."""
+    max_train_examples: int = 4000
+    """Training examples of a task, at most."""
+    max_dev_examples: int = 2000
+    """Development examples of a task, at most."""
+
+
+def configuration(name, settings):
+    """Returns the `PretrainConfig` of a form."""
+    model, objective = FORMS[settings.forms][name]
+    return PretrainConfig(
+        model=model,
+        preset="tiny",
+        output=str(Path(settings.output, "runs", name.replace("/", "_"))),
+        data=settings.data,
+        objective=objective,
+        sequence_length=settings.sequence_length,
+        batch_size=settings.batch_size,
+        steps=settings.steps,
+        interval=settings.steps // 10,
+        learning_rate=settings.learning_rate,
+        warmup_steps=settings.steps // 20,
+        beta_2=0.98,
+        bias_correction=True,
+        dtype="mixed_bfloat16",
+    )
+
+
+def training_cost(name, settings):
+    """Returns the FLOPs of a form's pretraining."""
+    model, objective = FORMS[settings.forms][name]
+    cls = find_class(model, Pretrainer)
+    main = next(iter(cls.network_arguments))
+    size = {main: {"vocabulary_size": load(settings.data).vocabulary_size}}
+    forward = cls.from_preset("tiny", **size, **objective).forward_flops(
+        settings.sequence_length
+    )
+    return settings.steps * training_flops(forward, settings.batch_size, 1)
+
+
+def row(name, settings):
+    """Pretrains and fine-tunes a form; returns column -> value, or values of seeds."""
+    config = configuration(name, settings)
+    if pretrain(config) is None:
+        raise SystemExit("Stopped.")
+    last = read_metrics(Path(config.output, "metrics.csv"))[-1]
+    columns = {"FLOPs": training_cost(name, settings)}
+    columns |= {
+        key: last[f"val_{key}"]
+        for key in ("mlm_loss", "rtd_auc")
+        if f"val_{key}" in last
+    }
+    tuning = fine_tuning.Settings(
+        presets=(),
+        glue=settings.glue,
+        conll2000="",
+        wnut17="",
+        output=str(Path(settings.output, "tasks")),
+        tasks=settings.tasks,
+        seeds=settings.seeds,
+        max_train_examples=settings.max_train_examples,
+        max_dev_examples=settings.max_dev_examples,
+    )
+    preset = str(Path(config.output, "preset"))
+    scores = fine_tuning.scores(tuning, preset, Path(config.output).name)
+    return columns | {task: runs for task, (_, runs) in scores.items()}
+
+
+def cell(value):
+    """Writes a value, or the median of several and their range.
+
+    >>> cell(0.51234), cell(3e14), cell([60.0, 62.0, 61.0]), cell(None)
+    ('0.512', '3e+14', '61.0 (60.0 to 62.0)', '')
+    """
+    if isinstance(value, list):
+        return f"{statistics.median(value):.1f} ({min(value):.1f} to {max(value):.1f})"
+    return "" if value is None else f"{value:.3g}"
+
+
+def table(rows):
+    """Returns a Markdown table of name -> `row`."""
+    names = list(dict.fromkeys(name for columns in rows.values() for name in columns))
+    lines = [["", *names], ["---", *["---:"] * len(names)]]
+    lines += [
+        [name, *(cell(columns.get(key)) for key in names)]
+        for name, columns in rows.items()
+    ]
+    return "\n".join("| " + " | ".join(cells) + " |" for cells in lines)
+
+
+def draw(rows, settings):
+    """Draws every fine-tuning run's score, form by form."""
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(4 * len(settings.tasks), 3.5), layout="constrained")
+    axes = figure.subplots(1, len(settings.tasks), squeeze=False)[0]
+    for axis, task in zip(axes, settings.tasks, strict=True):
+        for place, columns in enumerate(rows.values()):
+            axis.plot([place] * settings.seeds, columns[task], "o", alpha=0.6)
+        axis.set_xticks(range(len(rows)), list(rows), rotation=30, ha="right")
+        axis.set(title=task, ylabel="score, development set")
+        axis.grid(axis="y", alpha=0.3)
+    figure.savefig(Path(settings.output, f"{settings.forms}.png"), dpi=110)
+
+
+def main():
+    settings = tyro.cli(Settings, description=__doc__, use_underscores=True)
+    rows = {name: row(name, settings) for name in FORMS[settings.forms]}
+    draw(rows, settings)
+    Path(settings.output, f"{settings.forms}.md").write_text(table(rows) + "\n")
+    print(table(rows))
+
+
+if __name__ == "__main__":
+    main()
