@@ -1,5 +1,6 @@
 """`python -m keras_corrupt.scoring`: what a pretrained model says of texts."""
 
+import json
 import os
 import sys
 
@@ -75,10 +76,12 @@ def pll(
         print(f"{likelihood:.4f}", text, sep="\t")
 
 
-def rerank(
+def rescore(
     lists: tyro.conf.Positional[str],
     *,
     preset: str,
+    length_power: float = 0.0,
+    output: str | None = None,
     batch_size: int = 32,
 ) -> None:
     """Re-ranks a recogniser's hypotheses, and prints word error rates.
@@ -89,14 +92,22 @@ def rerank(
         lists: The n-best lists, a JSON file, plain or compressed (.gz, .xz):
             {utterance: {ref, hyp_1: {text, score}, ...}}.
         preset: A trained model that gives tokens probabilities, directory or name.
+        length_power: Scores are divided by this power of a text's number of words; 1
+            for scores by the word.
+        output: A new JSON file for the texts that are chosen, {utterance: text}.
         batch_size: Texts that are read at once.
     """
+    if output and os.path.exists(output):
+        raise ValueError(f"--output {output} exists. Name a new file.")
+    if output and not os.path.isdir(os.path.dirname(output) or "."):
+        raise ValueError(f"--output {output}: there is no such directory. Make it.")
     found = scoring.read_n_best(lists)
     model = _cloze_model(preset)
     texts = [text for n_best in found for text in n_best.texts]
     likelihoods = _likelihoods(model, texts, batch_size)
     ends = np.cumsum([len(n_best.texts) for n_best in found])
-    result = scoring.rerank(found, np.split(likelihoods, ends[:-1]))
+    likelihoods = np.split(likelihoods, ends[:-1])
+    result = scoring.rerank(found, likelihoods, length_power=length_power)
     print("word error rate (%)", "first half", "second half", sep="\t")
     for name, rates in (
         ("recogniser's best", result.best),
@@ -104,9 +115,16 @@ def rerank(
         ("oracle", result.oracle),
     ):
         print(name, *(f"{100 * rate:.2f}" for rate in rates), sep="\t")
+    if output:
+        chosen = {
+            n_best.utterance: n_best.texts[number]
+            for n_best, number in zip(found, result.chosen, strict=True)
+        }
+        with open(output, "x", encoding="utf-8") as file:
+            json.dump(chosen, file, indent=1, ensure_ascii=False)
 
 
-def pairs(
+def blimp(
     files: tyro.conf.Positional[tuple[str, ...]],
     *,
     preset: str,
@@ -178,8 +196,8 @@ def main() -> None:
                 "highlight": highlight,
                 "score": score,
                 "pll": pll,
-                "rerank": rerank,
-                "pairs": pairs,
+                "rescore": rescore,
+                "blimp": blimp,
             },
             prog="python -m keras_corrupt.scoring",
             use_underscores=True,

@@ -12,8 +12,8 @@ for each token, and its probabilities are exact. Token t is masked alone (Salaza
 al., 2020), or, with `mask="rest_of_word"`, with the pieces of its word that follow:
 otherwise these give it away (Kauf and Ivanova, 2023).
 
-A text that is longer than the model is read in windows that overlap by half. A token's
-score is of the window in which it is farther from the ends.
+A text that is longer than the model, or than `max_length`, is read in windows that
+overlap by half. A token's score is of the window in which it is farther from the ends.
 """
 
 import math
@@ -45,7 +45,13 @@ class ScoredTokens(NamedTuple):
 
 
 def token_scores(
-    model, texts, mask="token", base=math.e, batch_size=32, progress=False
+    model,
+    texts,
+    mask="token",
+    base=math.e,
+    max_length=None,
+    batch_size=32,
+    progress=False,
 ):
     r"""Gives each token of each text the logarithm of its probability in its context.
 
@@ -56,6 +62,8 @@ def token_scores(
         mask: What a model that masks tokens masks to score one: the `"token"`, or the
             `"rest_of_word"`, too.
         base: Of the logarithms: e for nats, 2 for bits.
+        max_length: Tokens of a window, special ones included, such as those of a
+            sequence in pretraining; the model's `max_length` if not given.
         batch_size: Texts in a batch. Those of like length share one.
         progress: Whether a bar is drawn.
 
@@ -66,7 +74,7 @@ def token_scores(
         ValueError: The model cannot do it, or lacks its tokenizer; a pair is too long
             for it; `texts` is empty or no list; an option is none.
     """
-    scored = _scored(model, texts, mask, base, batch_size, progress)
+    scored = _scored(model, texts, mask, base, max_length, batch_size, progress)
     return [
         ScoredTokens(model.tokenizer.tokens(ids[counted]), logs[counted])
         for ids, _, logs, counted in scored
@@ -203,7 +211,15 @@ def _reduction(name):
     return np.sum if name == "sum" else lambda logs: logs.sum() / max(1, len(logs))
 
 
-def _scored(model, texts, mask="token", base=math.e, batch_size=32, progress=False):
+def _scored(
+    model,
+    texts,
+    mask="token",
+    base=math.e,
+    max_length=None,
+    batch_size=32,
+    progress=False,
+):
     """Scores the tokens of texts, as `token_scores` says.
 
     Returns:
@@ -222,8 +238,15 @@ def _scored(model, texts, mask="token", base=math.e, batch_size=32, progress=Fal
         raise ValueError(f"`base` must be more than 1; got {base!r}.")
     if not batch_size >= 1:
         raise ValueError(f"`batch_size` must be 1 or more; got {batch_size!r}.")
+    if max_length is None:
+        max_length = model.max_length
+    elif not 4 <= max_length <= model.max_length:
+        raise ValueError(
+            f"`max_length` must be from 4 to the model's {model.max_length}; got "
+            f"{max_length!r}."
+        )
     texts = _as_list("texts", texts)
-    windows = windows_of(texts, model.tokenizer, model.max_length)
+    windows = windows_of(texts, model.tokenizer, max_length)
     logs = _logs(model, windows, mask, batch_size, progress)
     parts = [[] for _ in texts]
     for window, found in zip(windows, logs, strict=True):

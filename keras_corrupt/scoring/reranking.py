@@ -1,8 +1,10 @@
 """Re-ranking a recogniser's hypotheses (Clark's thesis, 5.4.5; Salazar et al., 2020).
 
-    argmax over the n best x of f(x | s) + lambda PLL(x)
+    argmax over the n best x of (f(x | s) + lambda PLL(x)) / words(x)^a
 
 f is the recogniser's score, s the speech. lambda is chosen on a part of the utterances.
+a is 0 in the thesis; 1 takes scores by the word, so that short texts are not preferred
+(Wu et al., 2016, section 7).
 """
 
 import gzip
@@ -25,11 +27,13 @@ class NBest(NamedTuple):
         reference: What was said.
         texts: The hypotheses, the best first.
         scores: The recogniser's score of each, log-probabilities.
+        utterance: Its name.
     """
 
     reference: str
     texts: list
     scores: np.ndarray
+    utterance: str = ""
 
 
 class Reranking(NamedTuple):
@@ -42,6 +46,7 @@ class Reranking(NamedTuple):
         reranked: Of those that were chosen.
         oracle: Of those with the fewest errors.
         curve: lambda -> the development part's rate.
+        chosen: For each utterance the number of its hypothesis that was chosen.
     """
 
     weight: float
@@ -49,6 +54,7 @@ class Reranking(NamedTuple):
     reranked: tuple
     oracle: tuple
     curve: dict
+    chosen: list
 
 
 def read_n_best(path):
@@ -69,7 +75,7 @@ def read_n_best(path):
     try:
         with opener(path, "rt", encoding="utf-8") as file:
             utterances = json.load(file)
-        lists = [_n_best(utterances[name]) for name in sorted(utterances)]
+        lists = [_n_best(name, utterances[name]) for name in sorted(utterances)]
     except (ValueError, KeyError, TypeError, AttributeError, lzma.LZMAError) as error:
         raise ValueError(
             f"{path}: no n-best lists. Give a JSON file of "
@@ -84,28 +90,34 @@ def read_n_best(path):
     return lists
 
 
-def _n_best(utterance):
+def _n_best(name, utterance):
     numbers = sorted(int(name[4:]) for name in utterance if name.startswith("hyp_"))
     found = [utterance[f"hyp_{number}"] for number in numbers]
     if not found:
         raise KeyError("hyp_1")
     scores = np.array([hypothesis["score"] for hypothesis in found], "float64")
-    return NBest(utterance["ref"], [h["text"] for h in found], scores)
+    return NBest(utterance["ref"], [h["text"] for h in found], scores, name)
 
 
-def rerank(lists, likelihoods, weights=WEIGHTS):
+def rerank(lists, likelihoods, weights=WEIGHTS, length_power=0.0):
     """Chooses lambda on the first half of the lists, and tests it on the others.
 
     Args:
         lists: A list of `NBest`.
         likelihoods: For each list the pseudo-log-likelihoods of its texts.
         weights: Values of lambda to choose from.
+        length_power: The power of a text's number of words that its score is divided
+            by.
 
     Returns:
         A `Reranking`.
     """
     errors = [
         np.array([word_errors(text, found.reference) for text in found.texts])
+        for found in lists
+    ]
+    lengths = [
+        np.array([max(1, len(text.split())) for text in found.texts]) ** length_power
         for found in lists
     ]
     words = np.array([len(found.reference.split()) for found in lists])
@@ -116,20 +128,21 @@ def rerank(lists, likelihoods, weights=WEIGHTS):
         halves = slice(None, middle), slice(middle, None)
         return tuple(float(wrong[h].sum() / words[h].sum()) for h in halves)
 
-    def at(weight):
-        return rates(
-            int(np.argmax(found.scores + weight * np.asarray(logs)))
-            for found, logs in zip(lists, likelihoods, strict=True)
-        )
+    def choose(weight):
+        return [
+            int(np.argmax((found.scores + weight * np.asarray(logs)) / length))
+            for found, logs, length in zip(lists, likelihoods, lengths, strict=True)
+        ]
 
-    found = {weight: at(weight) for weight in weights}
+    found = {weight: rates(choose(weight)) for weight in weights}
     weight = min(found, key=lambda weight: (found[weight][0], weight))
     return Reranking(
         weight,
-        at(0.0),
+        rates(int(found.scores.argmax()) for found in lists),
         found[weight],
         rates(int(e.argmin()) for e in errors),
         {weight: dev for weight, (dev, _) in found.items()},
+        choose(weight),
     )
 
 

@@ -3,6 +3,7 @@
 import io
 import json
 import re
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -102,16 +103,21 @@ def test_the_likelier_text_is_chosen(run, electric, tmp_path):
     }
     lists = {str(i): {"ref": good, **hypotheses} for i in range(4)}
     (tmp_path / "lists.json").write_text(json.dumps(lists))
-    table = run("rerank", str(tmp_path / "lists.json"), "--preset", directory)
+    chosen = str(tmp_path / "chosen.json")
+    options = "--preset", directory, "--output", chosen
+    table = run("rescore", str(tmp_path / "lists.json"), *options)
     _, best, reranked, oracle = [row.split("\t") for row in table.splitlines()]
     assert float(best[1]) > 50 and best[1] == best[2]
     assert reranked == ["re-ranked, lambda 0.05", "0.00", "0.00"]
     assert oracle[1:] == ["0.00", "0.00"]
+    assert json.loads(Path(chosen).read_text()) == dict.fromkeys(lists, good)
+    with pytest.raises(SystemExit, match="chosen.json exists. Name a new file."):
+        run("rescore", str(tmp_path / "lists.json"), *options)
 
     pair = {"sentence_good": good, "sentence_bad": bad, "UID": "p", "field": "f"}
     other = {"sentence_good": bad, "sentence_bad": good, "UID": "o", "field": "f"}
     lines = "\n".join(map(json.dumps, (pair, other)))
     (tmp_path / "pairs.jsonl").write_text(lines)
-    table = run("pairs", str(tmp_path / "pairs.jsonl"), "--preset", directory)
+    table = run("blimp", str(tmp_path / "pairs.jsonl"), "--preset", directory)
     rows = [row.split("\t") for row in table.splitlines()]
     assert rows[1:] == [["o", "0.0"], ["p", "100.0"], ["f", "50.0"], ["all", "50.0"]]

@@ -170,6 +170,13 @@ def test_long_texts_are_read_in_windows(tokenizer):
         ].tolist()
     (found,) = token_scores(model, [ids])
     np.testing.assert_allclose(found.scores, expected, rtol=1e-4, atol=1e-4)
+    (alone,) = token_scores(model, [ids[:22]])
+    (shorter,) = token_scores(model, [ids[:22]], max_length=12)  # begin every 5
+    windows = [ids[:10], ids[5:15], ids[10:20], ids[12:22]]
+    parts = [w.scores for w in token_scores(model, windows)]
+    expected = [parts[0][:7], parts[1][2:7], parts[2][2:6], parts[3][4:]]
+    np.testing.assert_allclose(shorter.scores, np.concatenate(expected), rtol=1e-4)
+    assert abs(shorter.scores - alone.scores).max() > 1e-3
 
 
 @pytest.mark.parametrize("length", range(0, 60, 7))
@@ -194,6 +201,10 @@ def test_errors(tokenizer):
         score_sentences(electric, "a dog")
     with pytest.raises(ValueError, match="`batch_size` must be 1 or more; got 0"):
         score_sentences(electric, ["a dog"], batch_size=0)
+    with pytest.raises(
+        ValueError, match="`max_length` must be from 4 to .* 24; got 25"
+    ):
+        score_sentences(electric, ["a dog"], max_length=25)
     with pytest.raises(ValueError, match=r"texts\[1\], a pair, has 43 tokens"):
         score_sentences(electric, ["a dog", ("dog " * 39, "a")])
     with pytest.raises(ValueError, match=r"texts\[0\] must be .* ids from 0 to 4"):

@@ -44,6 +44,16 @@ def test_lambda_is_chosen_on_the_first_half_and_tested_on_the_other():
     assert rerank(lists, likelihoods, weights=(1.0,)).reranked == (0.0, 0.75)
 
 
+def test_scores_by_the_word():
+    # -3 and -4 in all; -1.5 and -1 a word.
+    lists = [NBest("a b c d", ["a b", "a b c d"], np.array([-2.0, -3.0]))] * 2
+    likelihoods = [[-20.0, -20.0]] * 2
+    assert rerank(lists, likelihoods, (0.05,)).chosen == [0, 0]
+    assert rerank(lists, likelihoods, (0.05,), length_power=1.0).chosen == [1, 1]
+    empty = [NBest("a", ["", "a"], np.array([-1.0, -2.0]))] * 2
+    assert rerank(empty, [[0.0, 0.0]] * 2, length_power=1.0).chosen == [0, 0]
+
+
 def test_files(tmp_path):
     hypotheses = {
         "hyp_2": {"text": "x", "score": -2},
@@ -59,6 +69,7 @@ def test_files(tmp_path):
     for name in ("lists.json.xz", "lists.json"):
         first, second = read_n_best(tmp_path / name)
         assert (first.reference, first.texts) == ("z", ["z"])
+        assert (first.utterance, second.utterance) == ("a", "b")
         assert second.texts == ["y", "x"] and second.scores.tolist() == [-1, -2]
     for bad in ("[]", "{", '{"a": {"ref": "x"}, "b": {}}', '{"a": {"hyp_1": 3}}'):
         (tmp_path / "bad.json").write_text(bad)

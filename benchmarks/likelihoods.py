@@ -1,0 +1,151 @@
+"""What the likelihoods of trained systems are worth, and how fast they come.
+
+    python -m benchmarks.likelihoods --presets RUNS/*/preset --n_best LISTS.json.xz \\
+        --blimp BLIMP_DIR --output RESULTS
+
+Each re-ranks a recogniser's hypotheses, as `python -m keras_corrupt.scoring rescore`
+does (lambda chosen on one half of the utterances, word error rate of the other; Clark's
+thesis, 5.4.5), and judges minimal pairs, as `blimp` does. The errors' difference to the
+recogniser's best is given with the 95% interval of a paired bootstrap of utterances.
+"""
+
+import dataclasses
+import time
+from pathlib import Path
+
+import numpy as np
+import tyro
+
+from benchmarks.fine_tuning import name_of
+from benchmarks.machine import description
+from keras_corrupt import scoring
+from keras_corrupt.models import load_preset
+from keras_corrupt.scoring.reranking import word_errors
+
+
+@dataclasses.dataclass
+class Settings:
+    """What to measure."""
+
+    presets: tuple[str, ...]
+    """Presets' directories; a run's is known by the run."""
+    n_best: str
+    """A recogniser's n-best lists."""
+    blimp: str
+    """A folder of minimal pairs."""
+    output: str
+    """Directory for the table and the plot."""
+    max_length: int | None = None
+    """Tokens of a window, as in pretraining; as many as the models can if not given."""
+    batch_size: int = 64
+    """Texts that are read at once."""
+
+
+def timed_scores(model, texts, settings):
+    """Returns the scores, and texts per second, with the time of compiling."""
+    options = {"batch_size": settings.batch_size, "max_length": settings.max_length}
+    start = time.perf_counter()
+    scores = scoring.score_sentences(model, texts, **options)
+    return scores, len(texts) / (time.perf_counter() - start)
+
+
+def change(lists, chosen, draws=10_000):
+    """Returns the second half's change of the word error rate, and its 95% interval.
+
+    >>> lists = [scoring.NBest("a b", ["a c", "a b"], np.array([-1.0, -2.0]))] * 4
+    >>> change(lists, [1, 1, 1, 1])
+    (-0.5, -0.5, -0.5)
+    """
+    rest = list(zip(lists, chosen, strict=True))[len(lists) // 2 :]
+    words = np.array([len(found.reference.split()) for found, _ in rest])
+    errors = np.array(
+        [
+            word_errors(found.texts[number], found.reference)
+            - word_errors(found.texts[found.scores.argmax()], found.reference)
+            for found, number in rest
+        ]
+    )
+    drawn = np.random.default_rng(0).integers(0, len(rest), (draws, len(rest)))
+    rates = errors[drawn].sum(axis=1) / words[drawn].sum(axis=1)
+    low, high = np.quantile(rates, (0.025, 0.975))
+    return float(errors.sum() / words.sum()), float(low), float(high)
+
+
+def draw(columns, path):
+    """Draws error rates over lambda, and accuracies by field, of name -> results."""
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(10, 4), layout="constrained")
+    left, right = figure.subplots(1, 2)
+    for number, (name, (result, _, accuracies, _)) in enumerate(columns.items()):
+        curve = {0.0: result.best[0], **result.curve}
+        left.plot(curve.keys(), [100 * rate for rate in curve.values()], label=name)
+        fields = accuracies[1]
+        places = np.arange(len(fields)) + 0.8 * number / len(columns)
+        shares = [100 * share for share in fields.values()]
+        right.bar(places, shares, 0.8 / len(columns), align="edge", label=name)
+    left.set(xlabel="lambda", ylabel="word error rate, first half (%)")
+    right.set_xticks(np.arange(len(fields)) + 0.4, fields, rotation=15, ha="right")
+    right.set(ylabel="minimal pairs judged right (%)")
+    right.axhline(50, color="gray", linestyle=":")
+    for axis in (left, right):
+        axis.grid(alpha=0.3)
+        axis.legend()
+    figure.savefig(path, dpi=110)
+
+
+def percent(share):
+    return f"{100 * share:.2f}"
+
+
+def table(columns):
+    """Returns the results in Markdown."""
+    results, changes, accuracies, rates = zip(*columns.values(), strict=True)
+    rows = {
+        "": columns,
+        "---": ["---:"] * len(columns),
+        "recogniser's best, word error rate (%)": [percent(r.best[1]) for r in results],
+        "oracle": [percent(r.oracle[1]) for r in results],
+        "re-ranked": [percent(r.reranked[1]) for r in results],
+        "lambda": [f"{r.weight:.2f}" for r in results],
+        "change, 95% interval": [
+            f"{percent(middle)} ({percent(low)} to {percent(high)})"
+            for middle, low, high in changes
+        ],
+        "hypotheses/s": [f"{rate:,.0f}" for rate in rates],
+    }
+    for kind in (2, 1, 0):  # all pairs, fields, paradigms
+        for name in accuracies[0][kind]:
+            shares = [f"{100 * tables[kind][name]:.1f}" for tables in accuracies]
+            rows[f"pairs: {name} (%)"] = shares
+    return "\n".join(
+        f"| {' | '.join([name, *cells])} |" for name, cells in rows.items()
+    )
+
+
+def main(settings):
+    lists = scoring.read_n_best(settings.n_best)
+    pairs = scoring.read_pairs([settings.blimp])
+    hypotheses = [text for found in lists for text in found.texts]
+    sentences = [pair.good for pair in pairs] + [pair.bad for pair in pairs]
+    ends = np.cumsum([len(found.texts) for found in lists])[:-1]
+    columns = {}
+    for preset in settings.presets:
+        model = load_preset(preset)
+        logs, rate = timed_scores(model, hypotheses, settings)
+        result = scoring.rerank(lists, np.split(logs, ends))
+        judged, _ = timed_scores(model, sentences, settings)
+        accuracies = scoring.accuracies(pairs, judged)
+        changed = change(lists, result.chosen)
+        columns[name_of(preset)] = result, changed, accuracies, rate
+        print(f"{name_of(preset)}: {rate:,.0f} hypotheses/s", flush=True)
+    output = Path(settings.output)
+    output.mkdir(parents=True, exist_ok=True)
+    text = f"{description()}\n\n{table(columns)}\n"
+    (output / "likelihoods.md").write_text(text)
+    draw(columns, output / "likelihoods.png")
+    print(text)
+
+
+if __name__ == "__main__":
+    main(tyro.cli(Settings, description=__doc__, use_underscores=True))
