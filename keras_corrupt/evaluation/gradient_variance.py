@@ -19,6 +19,7 @@ from typing import NamedTuple
 
 import numpy as np
 import tyro
+from tqdm import tqdm
 
 from keras_corrupt.corruption import num_masked
 from keras_corrupt.devices.log_level import hide_start_up_lines
@@ -143,7 +144,7 @@ def measure(gradient_of, batch, unmaskable_ids, settings):
     rng = np.random.default_rng(settings.seed)
     parts, distances = {}, {}
     slots = num_masked(settings.mask_rate, batch["token_ids"].shape[1])
-    for row in range(len(batch["token_ids"])):
+    for row in tqdm(range(len(batch["token_ids"])), unit="text"):
         text = {name: array[row : row + 1] for name, array in batch.items()}
         real = text["padding_mask"][0] > 0
         allowed = real & ~np.isin(text["token_ids"][0], unmaskable_ids)
