@@ -93,6 +93,37 @@ def replica_share(value):
     return value if replica is None else value / replica.num_replicas_in_sync
 
 
+def repeat(count, body, state):
+    """Applies `state = body(number, state)` for each number below `count`.
+
+    One call ends before the next begins, so that their memory is not needed at once.
+
+    Args:
+        count: Int.
+        body: Function of an int scalar and of the state.
+        state: A structure of tensors.
+    """
+    if keras.backend.backend() == "jax":
+        import jax
+
+        return jax.lax.fori_loop(0, count, body, state)
+    import tensorflow as tf
+
+    if _replica() is None:
+        _, state = tf.while_loop(
+            lambda number, _: number < count,
+            lambda number, state: (number + 1, body(number, state)),
+            (tf.constant(0), state),
+            parallel_iterations=1,
+        )
+        return state
+    # Replicas cannot meet within a loop of TensorFlow.
+    for number in range(count):
+        with tf.control_dependencies(tf.nest.flatten(state)):
+            state = body(number, state)
+    return state
+
+
 class SeedGenerator(keras.random.SeedGenerator):
     """Seeds that differ between replicas; those of the first are Keras's.
 

@@ -5,15 +5,17 @@ from keras import ops
 from keras_corrupt.devices.replicas import replica_share, sum_over_replicas
 
 
-def weighted_mean(values, weights):
+def weighted_mean(values, weights, total=None):
     """Mean of `values` weighted by `weights`; 0 where no weight is positive.
 
     A replica's is its part of the mean over the whole batch: replicas differ in the
-    weight that they hold, so that a mean of their means would be another one.
+    weight that they hold, so that a mean of their means would be another one. So it is
+    of a micro-batch, if `total` is the weight of all.
     """
     values = ops.cast(values, "float32")
     weights = ops.cast(weights, "float32")
-    total = sum_over_replicas(ops.sum(weights))
+    if total is None:
+        total = sum_over_replicas(ops.sum(weights))
     return ops.sum(values * weights) / ops.where(total > 0, total, 1.0)
 
 

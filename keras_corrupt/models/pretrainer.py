@@ -11,13 +11,14 @@ from keras_corrupt.devices.replicas import SeedGenerator, replica_loss
 from keras_corrupt.encoders import TextModel, TransformerEncoder
 from keras_corrupt.models import fine_tuning, longer_sequences, preset_directory
 from keras_corrupt.models.loss import added_losses, of_sequences, weighted_mean
+from keras_corrupt.models.micro_batches import MicroBatches
 from keras_corrupt.models.overrides import merge, with_global_policy
 from keras_corrupt.models.position_choice import PositionChoice
 from keras_corrupt.models.tokenizer_assets import TokenizerAssets
 from keras_corrupt.models.trained_presets import directory_of
 
 
-class Pretrainer(PositionChoice, TokenizerAssets, TextModel):
+class Pretrainer(PositionChoice, TokenizerAssets, TextModel, MicroBatches):
     """Turns outputs into weighted loss terms, metrics and presets.
 
     A subclass builds its networks in the constructor, corrupts text in `call` and
@@ -254,19 +255,24 @@ class Pretrainer(PositionChoice, TokenizerAssets, TextModel):
                 "made of the text. Weights of sequences are `sample_weight` in the "
                 "inputs' dict."
             )
+        total = 0.0
+        terms = self.weighted_terms(x, y_pred, training, sample_weight)
+        for name, (values, weights) in terms.items():
+            self.term_metrics[name].update_state(values, weights)
+            mean = weighted_mean(values, weights, self.weight_sums.get(name))
+            total = total + self.loss_weights[name] * mean
+        self.update_metrics(y_pred)
+        parts = self.micro_batches if self.weight_sums else 1
+        return replica_loss(total + added_losses(self) / parts)
+
+    def weighted_terms(self, x, outputs, training, sample_weight=None):
         if sample_weight is None and isinstance(x, Mapping):
             sample_weight = x.get("sample_weight")
         if sample_weight is not None and training:
             sample_weight = ops.repeat(sample_weight, self.num_masks, axis=0)
-        total = 0.0
-        terms = self.loss_terms(y_pred)
-        for name, weight in self.loss_weights.items():
-            values, weights = terms[name]
-            weights = of_sequences(weights, sample_weight)
-            self.term_metrics[name].update_state(values, weights)
-            total = total + weight * weighted_mean(values, weights)
-        self.update_metrics(y_pred)
-        return replica_loss(total + added_losses(self))
+        terms = self.loss_terms(outputs)
+        weights = (of_sequences(terms[n][1], sample_weight) for n in self.loss_weights)
+        return {n: (terms[n][0], w) for n, w in zip(self.loss_weights, weights)}
 
     # === Presets ===
 
