@@ -21,6 +21,7 @@ WITHOUT_KERAS = (
     "data",
     "tasks",
     "test_build_file.py",
+    "test_installation.py",
     "test_start_up.py",
     "tokenizers",
 )

@@ -116,13 +116,14 @@ def main(config, make_tasks, description, run=None):
     # Not above: help needs no Keras.
     from keras_corrupt.models import Pretrainer
     from keras_corrupt.models.registry import import_class
+    from keras_corrupt.training.out_of_memory import OutOfMemoryError
 
     try:
         config.check()
         if config.system:
             import_class(config.system, Pretrainer)  # by which presets find it
         return (run or finetune)(make_tasks(config), config)
-    except (ValueError, OSError, ImportError) as error:
+    except (ValueError, OSError, ImportError, OutOfMemoryError) as error:
         sys.exit(f"Error: {in_flags(str(error), config)}")
     except KeyboardInterrupt:
         print("\nStopped. The same command makes the runs that are missing.")

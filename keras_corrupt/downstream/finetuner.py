@@ -25,6 +25,7 @@ from keras_corrupt.models.fine_tuning import size_of
 from keras_corrupt.models.pretrainer import Pretrainer
 from keras_corrupt.models.registry import find_class
 from keras_corrupt.tasks.task import check_name, describe_skipped, describe_unseen
+from keras_corrupt.training.out_of_memory import explained_shortage, of_fine_tuning
 
 #: Kind of a task -> class of its model.
 MODELS = {
@@ -227,7 +228,8 @@ class Finetuner:
         metric, curve, best, weights, seconds = self.task.main_metric, [], -1e9, None, 0
         for epoch in range(1, settings.epochs + 1):
             start = time.perf_counter()
-            loss = fit(model, batches, f"seed {seed}, epoch {epoch}")
+            with explained_shortage(self.shortage, model, settings):
+                loss = fit(model, batches, f"seed {seed}, epoch {epoch}")
             seconds += time.perf_counter() - start
             if not math.isfinite(loss):
                 # Nothing can be read off such a model; it counts as not trained.
@@ -272,6 +274,11 @@ class Finetuner:
                 / seconds,
             },
         )
+
+    def shortage(self, model, settings):
+        """Returns what to say where memory does not suffice."""
+        length = self.max_length or model.encoder.max_length
+        return of_fine_tuning(model, settings.batch_size, length)
 
     def compiled_model(self, settings, seed):
         """Returns a model to train: one for all seeds, set back to the start."""

@@ -12,6 +12,7 @@ padding mask does.
 
 Bytes are those of `kernels/fused`, which keeps less than the same steps one by one:
 what the gradients of a training step read, and at its peak what half a layer makes.
+What `remat` computes again is not counted, though these kernels keep it.
 """
 
 # Operations for one number. They multiply activations, never weights, so that
@@ -276,12 +277,15 @@ def transformer_layer_activation_bytes(encoder, batch_size, length, number_bytes
     """
     sizes = encoder_sizes(encoder)
     tokens = batch_size * length
+    remat = sizes.get("remat", "none")
+    if remat == "layer":  # its input
+        return tokens * sizes["hidden_size"] * number_bytes
     # Query, key, value; the heads' output; two norms' outputs and normalised inputs.
     hidden = tokens * sizes["hidden_size"] * 8
     # What gelu is taken of.
     inner = tokens * sizes["intermediate_size"]
     # The attention weights before dropout.
-    pairs = tokens * length * sizes["num_heads"]
+    pairs = (remat == "none") * tokens * length * sizes["num_heads"]
     return (hidden + inner + pairs) * number_bytes
 
 
@@ -304,6 +308,9 @@ def encoder_activation_bytes(encoder, batch_size, length, number_bytes):
     widest = max(sizes["intermediate_size"], sizes["num_heads"] * length)
     # Going back through half a layer: what is made again, its gradient, its input's.
     half = 3 * tokens * widest * number_bytes
+    if sizes.get("remat") == "layer":  # and, before, through the whole layer again
+        whole = {**sizes, "remat": "none"}
+        half += transformer_layer_activation_bytes(whole, *arguments[1:])
     # Token, position and segment, their sum, its norm and dropout, in float32.
     embeddings = tokens * sizes["embedding_size"] * 6 * 4
     # The bias of the logits and its gradient, in float32, for all layers.

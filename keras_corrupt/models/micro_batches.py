@@ -10,6 +10,8 @@ and draws, not on what networks compute; so a first pass finds them, of which co
 leave the networks out, and the second makes the same draws.
 """
 
+from collections.abc import Mapping
+
 import keras
 from keras import ops
 
@@ -34,7 +36,9 @@ class MicroBatches(keras.Model):
     def train_step(self, *args):
         if self.micro_batches == 1:
             return super().train_step(*args)
-        *state, (x, *_) = args
+        *state, data = args
+        x, _, _ = keras.utils.unpack_x_y_sample_weight(data)
+        x = x if isinstance(x, Mapping) else {"token_ids": x}
         parts = {name: self._parted(array) for name, array in x.items()}
         try:
             if keras.backend.backend() == "jax":

@@ -271,8 +271,11 @@ class Pretrainer(PositionChoice, TokenizerAssets, TextModel, MicroBatches):
         if sample_weight is not None and training:
             sample_weight = ops.repeat(sample_weight, self.num_masks, axis=0)
         terms = self.loss_terms(outputs)
-        weights = (of_sequences(terms[n][1], sample_weight) for n in self.loss_weights)
-        return {n: (terms[n][0], w) for n, w in zip(self.loss_weights, weights)}
+        found = {}
+        for name in self.loss_weights:
+            values, weights = terms[name]
+            found[name] = values, of_sequences(weights, sample_weight)
+        return found
 
     # === Presets ===
 

@@ -28,12 +28,11 @@ class Progress(keras.callbacks.Callback):
     Args:
         step: Updates done before.
         total: Updates of the whole run.
-        batches_per_step: Batches in an update.
     """
 
-    def __init__(self, step, total, batches_per_step):
+    def __init__(self, step, total):
         super().__init__()
-        self.step, self.total, self.batches_per_step = step, total, batches_per_step
+        self.step, self.total = step, total
         self.bar = None
 
     def on_train_begin(self, logs=None):
@@ -48,16 +47,13 @@ class Progress(keras.callbacks.Callback):
             mininterval=1.0 if terminal else 30.0,
             dynamic_ncols=terminal,
         )
-        self.batches = 0
 
     def on_train_batch_end(self, batch, logs=None):
-        if not self.batches:
+        if self.bar.n == self.step:
             self.bar.unpause()  # to compile is no sign of how long a step takes
-        self.batches += 1
-        if self.batches % self.batches_per_step == 0:
-            if self.bar.update(1) and logs:
-                terms = {k: f"{float(v):.3f}" for k, v in logs.items() if "loss" in k}
-                self.bar.set_postfix(terms, refresh=False)
+        if self.bar.update(1) and logs:
+            terms = {k: f"{float(v):.3f}" for k, v in logs.items() if "loss" in k}
+            self.bar.set_postfix(terms, refresh=False)
 
     def release(self):
         """Ends the bar."""
@@ -229,7 +225,6 @@ class Intervals(keras.callbacks.Callback):
     Args:
         checkpoints: `Checkpoints` to write to.
         step: Updates done before.
-        batches_per_step: Batches in an update.
         validate: Function of the model that returns validation metrics, `val_loss`
             among them.
         listeners: Callbacks with `on_interval_end(step, logs)`.
@@ -241,7 +236,6 @@ class Intervals(keras.callbacks.Callback):
         self,
         checkpoints,
         step,
-        batches_per_step,
         validate,
         listeners,
         distribution=ALONE,
@@ -253,13 +247,11 @@ class Intervals(keras.callbacks.Callback):
         self.phase = phase
         self.checkpoints = checkpoints
         self.step = step
-        self.batches_per_step = batches_per_step
         self.listeners = listeners
         self.interrupted = self.stopped = False
         self.handlers = {}
 
     def on_train_begin(self, logs=None):
-        self.batches = 0
         for number in (signal.SIGINT, signal.SIGTERM):
             try:
                 self.handlers[number] = signal.signal(number, self._interrupt)
@@ -271,14 +263,12 @@ class Intervals(keras.callbacks.Callback):
         signal.signal(number, self.handlers[number])
 
     def on_epoch_begin(self, epoch, logs=None):
-        self.first_batch = self.batches
+        self.first_step = self.step
 
     def on_train_batch_end(self, batch, logs=None):
-        self.batches += 1
-        whole_step = self.batches % self.batches_per_step == 0
-        self.step += whole_step
+        self.step += 1
         alone = self.distribution.processes == 1
-        if whole_step and (alone or self.step % STEPS_BETWEEN_QUESTIONS == 0):
+        if alone or self.step % STEPS_BETWEEN_QUESTIONS == 0:
             self._stop_if_asked()
 
     def _stop_if_asked(self):
@@ -288,7 +278,7 @@ class Intervals(keras.callbacks.Callback):
     def on_epoch_end(self, epoch, logs=None):
         self._check(logs["loss"])
         # One that was stopped early gets its row when it is continued and complete.
-        if self.batches - self.first_batch == self.params["steps"]:
+        if self.step - self.first_step == self.params["steps"]:
             logs = {**logs, **self.validate(self.model)}
             # The last update may have spoilt weights that no loss has met yet.
             self._check(logs["val_loss"])

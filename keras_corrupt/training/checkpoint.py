@@ -13,6 +13,7 @@ import numpy as np
 from keras_corrupt.devices.distribution import ALONE
 from keras_corrupt.models.named_variables import named_variables
 from keras_corrupt.training import numbered_variables
+from keras_corrupt.training.accumulated_gradients import as_one_step
 from keras_corrupt.training.phases import WHOLE_RUN
 
 #: What a checkpoint's description says; those before had numbers for names.
@@ -165,6 +166,8 @@ class Checkpoints:
                         f"The examples are not those that {path} was trained on. "
                         "Bring them back, or use another output directory."
                     )
+            alone = description.get("phase", WHOLE_RUN) == WHOLE_RUN
+            arrays = as_one_step(arrays, model, step if alone else None)
             if "format" not in description:
                 names = {id(v): name for name, v in all_variables(model).items()}
                 arrays = numbered_variables.rename(arrays, model, names)

@@ -42,6 +42,7 @@ def main(recipe, description, run=None, **variants):
     from keras_corrupt.training import runner
     from keras_corrupt.training.callbacks import NonFiniteLossError
     from keras_corrupt.training.checkpoint import CheckpointError
+    from keras_corrupt.training.out_of_memory import OutOfMemoryError
 
     try:
         check_flags(config, flags)
@@ -55,7 +56,10 @@ def main(recipe, description, run=None, **variants):
             )
         if (run or runner.pretrain)(config) is None:
             sys.exit(130)  # a shell's code for Ctrl-C: what follows should not run
-    except (ValueError, CheckpointError, NonFiniteLossError, OSError) as error:
+    except (
+        *(ValueError, OSError),
+        *(CheckpointError, NonFiniteLossError, OutOfMemoryError),
+    ) as error:
         sys.exit(f"Error: {error}")
     except LostProcessError as error:
         print(f"Error: {error}", file=sys.stderr, flush=True)

@@ -96,7 +96,7 @@ class PretrainConfig:
     clip_norm: float = 1.0
     """Largest global norm of the gradient; 0 for no limit."""
     accumulate: int = 1
-    """Batches an update is accumulated over; divides `batch_size`."""
+    """Parts that a batch goes through the model in, for less memory; divides it."""
     ema: float = 0.0
     """Momentum of an average of the weights, which is then the result; 0 for none."""
     dtype: Literal["float32", "mixed_bfloat16", "auto"] = "float32"

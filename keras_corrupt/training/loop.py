@@ -21,7 +21,6 @@ def train(
     first_step=0,
     start=None,
     total=None,
-    batches_per_step=1,
     tokens_per_step=0,
     warnings=None,
     judged_at=None,
@@ -49,7 +48,6 @@ def train(
         first_step: Steps that were done when this phase began.
         start: Function that is called when no step of this phase is done yet.
         total: Steps of the whole run, where this phase is not the last.
-        batches_per_step: Batches that a step accumulates.
         tokens_per_step: Token slots in a step, for the log.
         warnings: See `Warnings`.
         judged_at: Steps after which these are final; `total` if not given.
@@ -72,21 +70,19 @@ def train(
             print(f"Continuing at step {step:,}.", flush=True)
         callbacks, told = [], [*listeners]
         if devices.first:
-            progress = Progress(step, total or steps, batches_per_step)
+            progress = Progress(step, total or steps)
             log = RunLog(output, step, tokens_per_step)
             callbacks, told = [progress, log], [*told, log]
             if warnings is not None:
                 told.append(Warnings(warnings, judged_at or total or steps, log.rows))
-        intervals = Intervals(
-            checkpoints, step, batches_per_step, validate, told, devices, phase
-        )
+        intervals = Intervals(checkpoints, step, validate, told, devices, phase)
         # A run that was stopped within an interval first completes that one.
         stop = min(steps, (step // interval + 1) * interval)
         whole = stop - step == interval
         try:
             model.fit(
                 batches_from(step),
-                steps_per_epoch=(stop - step) * batches_per_step,
+                steps_per_epoch=stop - step,
                 epochs=(steps - step) // interval if whole else 1,
                 callbacks=[*callbacks, intervals],
                 verbose=0,

@@ -46,6 +46,27 @@ def training_bytes(model, batch_size, length):
     )
 
 
+def remat_bytes(model, batch_size, length, remat):
+    """Estimates a step's activations with another `remat` of the encoder.
+
+    Args:
+        model: See `training_bytes`.
+        batch_size: See `training_bytes`.
+        length: See `training_bytes`.
+        remat: See `TransformerEncoder`.
+
+    Returns:
+        Bytes, or `None` where the system has no `cost` module that would tell.
+    """
+    if not hasattr(model, "cost"):
+        return None
+    config = model.get_config()
+    network = next(iter(model.network_arguments))
+    config[network] = {**config[network], "remat": remat}
+    sizes = batch_size * model.num_masks, length, model.number_bytes
+    return model.cost.activation_bytes(config, *sizes)
+
+
 def process_bytes():
     """Returns the most memory this process has held so far; 0 where nothing tells."""
     if resource is None:

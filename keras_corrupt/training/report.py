@@ -42,7 +42,7 @@ def banner(config, model, examples, output, distribution):
         "backend": keras.backend.backend(),
         "devices": distribution.describe(batch),
         "parameters": networks,
-        "memory": f"{state / 1e9:.2f} GB of weights and optimizer, "
+        "memory": f"an estimate: {state / 1e9:.2f} GB of weights and optimizer, "
         f"{activations / 1e9:.2f} GB of activations on each device; with the program "
         f"{(state + activations + program + process_bytes()) / 1e9:.2f} GB",
         "data": f"{info.directory}: {info.train.examples:,} examples, "

@@ -20,6 +20,7 @@ from keras_corrupt.training.config import PretrainConfig
 from keras_corrupt.training.data_of_run import DECIDED, with_data
 from keras_corrupt.training.kept_presets import KeptPresets
 from keras_corrupt.training.optimizer import AdamW
+from keras_corrupt.training.out_of_memory import explained_shortage, of_pretraining
 from keras_corrupt.training.phases import (
     WHOLE_RUN,
     Phase,
@@ -59,6 +60,7 @@ def pretrain(config):
         NonFiniteLossError: The loss became infinite or not a number.
         CheckpointError: A checkpoint could not be written or read.
         LostProcessError: Another process of the run ended.
+        OutOfMemoryError: A step needs more memory than there is.
     """
     if config.smoke:
         config = config.shrunk()
@@ -84,7 +86,7 @@ def pretrain(config):
                     output,
                     settings,
                     PretrainConfig.completed,
-                    uncompared=DECIDED if config.data else (),
+                    uncompared=("accumulate", *(DECIDED if config.data else ())),
                 )
             ),
             first_only=True,
@@ -140,8 +142,7 @@ def run(config, output, devices, where):
         lambda: record_examples(output, examples.fingerprints, where), first_only=True
     )
     model = build(config, info)
-    validation = batches_of(info, "validation", config)
-    validation = validation.take(config.validation_batches).cache()
+    validation = validation_batches(info, config)
     held_out = HeldOut(validation, mixed, config, devices)
     unigram = unigram_of(info, validation, model)
     if devices.first:
@@ -166,27 +167,27 @@ def run(config, output, devices, where):
         if config.init_from and not before:
             before = validate_before(model, held_out, output, devices)
         judge = getattr(model, phase.warnings or "warnings")
-        finished = loop.train(
-            model,
-            lambda step: batches_of(info, "train", config, step, devices, mixed),
-            held_out.validate,
-            checkpoints,
-            output=output,
-            steps=first_step + phase.steps,
-            interval=config.interval,
-            first_step=first_step,
-            start=phase.start and getattr(model, phase.start),
-            total=config.steps,
-            batches_per_step=config.accumulate,
-            tokens_per_step=config.batch_size * config.sequence_length,
-            warnings=None
-            if config.smoke
-            else lambda metrics, judge=judge: judge(metrics, unigram),
-            judged_at=phase.warnings and first_step + phase.steps,
-            listeners=[kept],
-            phase=phase.name,
-            devices=devices,
-        )
+        with explained_shortage(of_pretraining, config, model, devices, checkpoints):
+            finished = loop.train(
+                model,
+                lambda step: training_batches(info, config, step, devices, mixed),
+                held_out.validate,
+                checkpoints,
+                output=output,
+                steps=first_step + phase.steps,
+                interval=config.interval,
+                first_step=first_step,
+                start=phase.start and getattr(model, phase.start),
+                total=config.steps,
+                tokens_per_step=config.batch_size * config.sequence_length,
+                warnings=None
+                if config.smoke
+                else lambda metrics, judge=judge: judge(metrics, unigram),
+                judged_at=phase.warnings and first_step + phase.steps,
+                listeners=[kept],
+                phase=phase.name,
+                devices=devices,
+            )
         if not finished:
             return None
         first_step += phase.steps
@@ -218,8 +219,7 @@ class HeldOut:
         self.own = devices.part_of(validation, size)
         self.others = []
         for other in mixed:
-            batches = batches_of(other.info, "validation", config)
-            batches = batches.take(config.validation_batches).cache()
+            batches = validation_batches(other.info, config)
             self.others.append(devices.part_of(batches, size))
 
     def validate(self, model):
@@ -256,19 +256,31 @@ def directories(config, output):
         yield name if is_prepared(name) else output / f"mix_{number}"
 
 
-def batches_of(info, split, config, step=0, devices=distribution.ALONE, mixed=()):
-    """Returns the batches of a split, this process's part, from update `step` on."""
+def training_batches(info, config, step, devices, mixed):
+    """Returns the batches, this process's part, from update `step` on."""
     return make_dataset(
         info.directory,
-        split,
-        batch_size=config.batch_size // config.accumulate,
+        "train",
+        batch_size=config.batch_size,
         max_length=config.sequence_length,
         seed=config.seed,
-        start_step=step * config.accumulate,
+        start_step=step,
         num_hosts=devices.processes,
         host=devices.process,
         mix=[(other.info.directory, other.fraction) for other in mixed],
     )
+
+
+def validation_batches(info, config):
+    """Returns the held-out batches, of the size that goes through the model at once."""
+    batches = make_dataset(
+        info.directory,
+        "validation",
+        batch_size=config.batch_size // config.accumulate,
+        max_length=config.sequence_length,
+        seed=config.seed,
+    )
+    return batches.take(config.validation_batches).cache()
 
 
 def compile_model(model, config, strategy="none", phase=None):
@@ -295,12 +307,10 @@ def compile_model(model, config, strategy="none", phase=None):
         epsilon=config.epsilon,
         bias_correction=config.bias_correction,
         global_clipnorm=config.clip_norm or None,
-        gradient_accumulation_steps=config.accumulate
-        if config.accumulate > 1
-        else None,
         use_ema=bool(config.ema),
         ema_momentum=config.ema or 0.99,
     )
+    model.micro_batches = config.accumulate
     model.compile(optimizer=optimizer, jit_compile=xla_pays(strategy))
     optimizer.build(model.trainable_variables)
 

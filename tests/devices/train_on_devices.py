@@ -39,12 +39,12 @@ from tests.integration.train_five_steps import NO_DROPOUT, make_model, most_like
 from tests.training.conftest import with_devices
 
 STEPS, ROWS, INTERVAL = 5, 8, 3
-#: Name -> settings of the optimizer.
+#: Name -> settings of the optimizer; `micro_batches` is the model's.
 SETTINGS = {
     "plain": {},
     "all": {
         "global_clipnorm": 0.5,
-        "gradient_accumulation_steps": 2,
+        "micro_batches": 2,
         "use_ema": True,
         "ema_momentum": 0.5,
     },
@@ -85,15 +85,17 @@ def train(system, setting, devices):
     for variable in model.trainable_variables:
         start = 1.0 if variable.name == "gamma" else 0.0
         variable.assign(start + rng.normal(0.0, 0.1, variable.shape))
+    settings = {"micro_batches": 1, **SETTINGS[setting]}
+    model.micro_batches = settings.pop("micro_batches")
     # A large epsilon: Adam divides by the gradient's size, and would magnify the
     # rounding errors of tiny gradients.
     optimizer = AdamW(
         WarmupLinearDecay(2e-3, total_steps=8, warmup_steps=2),
         epsilon=1e-3,
         bias_correction=False,
-        **SETTINGS[setting],
+        **settings,
     )
-    batches = optimizer.gradient_accumulation_steps or 1
+    batches = model.micro_batches
     model.compile(
         optimizer,
         steps_per_execution=batches,

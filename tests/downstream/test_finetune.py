@@ -10,12 +10,14 @@ from keras_corrupt.downstream import (
     TextClassifier,
     TokenTagger,
     finetune,
+    finetuner,
     results,
 )
 from keras_corrupt.downstream.finetuner import Finetuner, with_changes
 from keras_corrupt.models import Electra
 from keras_corrupt.models.fine_tuning import FineTuningSettings
 from keras_corrupt.tasks.task import Split
+from keras_corrupt.training.out_of_memory import OutOfMemoryError
 from tests.downstream.conftest import animals
 
 
@@ -226,6 +228,16 @@ def test_an_infinite_loss_is_a_failure_that_leaves_numbers(config):
     assert run["failed"] and not np.isfinite(run["curve"][-1]["loss"])
     assert "training loss is" in run["failure"]
     assert 0 <= run["score"] <= 100
+
+
+def test_too_little_memory_names_remedies(config, monkeypatch):
+    def exhaust_memory(*_):
+        keras.ops.ones((10**7, 10**8))  # four petabytes
+
+    monkeypatch.setattr(finetuner, "fit", exhaust_memory)
+    remedies = r"(?s)batch_size \d+ .*--max_length 12 .*complete are kept"
+    with pytest.raises(OutOfMemoryError, match=remedies):
+        finetune([animals()], brief(config))
 
 
 def test_search_takes_the_settings_with_the_best_median(config, monkeypatch):

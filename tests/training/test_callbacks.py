@@ -203,10 +203,10 @@ class Saved:
 def intervals():
     # A test run in the background may have begun with the signal ignored.
     before = signal.signal(signal.SIGINT, signal.default_int_handler)
-    callback = Intervals(Saved(), 10, 2, validate=None, listeners=[])
+    callback = Intervals(Saved(), 10, validate=None, listeners=[])
     optimizer = SimpleNamespace(learning_rate=0.5)
     callback.set_model(SimpleNamespace(stop_training=False, optimizer=optimizer))
-    callback.set_params({"steps": 6})
+    callback.set_params({"steps": 3})
     callback.on_train_begin()
     callback.on_epoch_begin(0)
     yield callback
@@ -217,13 +217,10 @@ def intervals():
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_a_signal_stops_after_a_whole_step(intervals, number):
     intervals.on_train_batch_end(0)
-    intervals.on_train_batch_end(1)
     os.kill(os.getpid(), number)
     assert intervals.interrupted
     assert not intervals.model.stop_training
-    intervals.on_train_batch_end(2)  # half a step: gradients are still accumulating
-    assert not intervals.model.stop_training
-    intervals.on_train_batch_end(3)
+    intervals.on_train_batch_end(1)
     assert intervals.model.stop_training
     intervals.on_epoch_end(0, {"loss": 1.0})
     assert intervals.checkpoints.done == [12]
@@ -235,14 +232,14 @@ def test_processes_stop_at_the_same_step(intervals):
     intervals.distribution = SimpleNamespace(
         processes=2, any=lambda flag: asked.append(flag) or True
     )
-    for batch in range(20):  # two a step, from step 10 on
+    for batch in range(10):  # from step 10 on
         assert not intervals.model.stop_training
         intervals.on_train_batch_end(batch)
     assert intervals.model.stop_training and intervals.stopped
     assert (intervals.step, asked) == (20, [False])
 
 
-@pytest.mark.parametrize("batches, rows", [(4, []), (6, [13])])
+@pytest.mark.parametrize("batches, rows", [(2, []), (3, [13])])
 def test_only_a_complete_interval_gets_a_row(intervals, batches, rows):
     seen = []
     listener = SimpleNamespace(on_interval_end=lambda step, logs: seen.append(step))
@@ -255,7 +252,7 @@ def test_only_a_complete_interval_gets_a_row(intervals, batches, rows):
     assert intervals.model.stop_training
     intervals.on_epoch_end(0, {"loss": 1.0})
     assert seen == rows
-    assert intervals.checkpoints.done == [10 + batches // 2]
+    assert intervals.checkpoints.done == [10 + batches]
 
 
 def test_the_second_ctrl_c_breaks_off(intervals):
@@ -266,7 +263,7 @@ def test_the_second_ctrl_c_breaks_off(intervals):
 
 def test_signals_are_ours_only_while_training():
     before = [signal.getsignal(n) for n in (signal.SIGINT, signal.SIGTERM)]
-    callback = Intervals(Saved(), 0, 1, validate=None, listeners=[])
+    callback = Intervals(Saved(), 0, validate=None, listeners=[])
     callback.on_train_begin()
     assert signal.getsignal(signal.SIGTERM) == callback._interrupt
     callback.release()
@@ -277,7 +274,6 @@ def test_signals_are_ours_only_while_training():
 def test_a_non_finite_loss_is_not_saved(intervals, loss):
     intervals.checkpoints.done = [8]
     intervals.on_train_batch_end(0)
-    intervals.on_train_batch_end(1)
     remedy = "step 11.*not saved.*--learning_rate.*float32.*checkpoint is of step 8"
     with pytest.raises(NonFiniteLossError, match=remedy):
         intervals.on_epoch_end(0, {"loss": loss})
@@ -288,9 +284,9 @@ def test_a_non_finite_loss_is_not_saved(intervals, loss):
 
 
 def test_progress_counts_updates_of_the_whole_run(capsys):
-    progress = Progress(step=4, total=10, batches_per_step=2)
+    progress = Progress(step=4, total=10)
     progress.on_train_begin()
-    for batch in range(6):
+    for batch in range(3):
         progress.on_train_batch_end(batch, {"loss": 1.0, "mlm_accuracy": 0.5})
     assert (progress.bar.n, progress.bar.total) == (7, 10)
     progress.release()
@@ -298,7 +294,7 @@ def test_progress_counts_updates_of_the_whole_run(capsys):
 
 
 def test_compiling_does_not_count_as_a_step():
-    progress = Progress(step=0, total=10, batches_per_step=1)
+    progress = Progress(step=0, total=10)
     progress.on_train_begin()
     start = progress.bar.start_t
     time.sleep(0.05)

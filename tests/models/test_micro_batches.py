@@ -1,0 +1,101 @@
+"""A step that goes through its batch in parts comes to what the whole batch gives."""
+
+import keras
+import numpy as np
+import pytest
+
+from keras_corrupt.models import MaskedLM
+from keras_corrupt.models.replaced_token_detection import masked_lm_generator
+from keras_corrupt.training import SGD
+from tests.conftest import make_inputs
+from tests.integration.train_five_steps import make_model, most_likely
+
+ROWS = 8
+
+
+@pytest.fixture
+def batch():
+    """Rows that differ in length and in masked positions; the last two have none."""
+    rng = np.random.default_rng(0)
+    positions = [rng.choice(np.arange(1, 9), 4, replace=False) for _ in range(ROWS)]
+    counts = np.array([4, 4, 3, 2, 2, 1, 0, 0])[:, None]
+    return make_inputs(ROWS) | {
+        "masked_positions": np.array(positions, "int32"),
+        "masked_weights": (np.arange(4) < counts).astype("float32"),
+        "sample_weight": rng.uniform(0.5, 2.0, ROWS).astype("float32"),
+    }
+
+
+def updated(model, batch, micro_batches):
+    """Returns what a step of gradient descent reports, and each weight's change."""
+    rng = np.random.default_rng(1)
+    for variable in model.trainable_variables:
+        start = 1.0 if variable.name == "gamma" else 0.0
+        variable.assign(start + rng.normal(0.0, 0.1, variable.shape))
+    before = [np.array(v) for v in model.trainable_variables]
+    model.micro_batches = micro_batches
+    model.compile(SGD(1.0), jit_compile=keras.backend.backend() == "jax")
+    logs = model.train_on_batch(batch, return_dict=True)
+    changes = [
+        np.array(v) - x for v, x in zip(model.trainable_variables, before, strict=True)
+    ]
+    return {name: float(value) for name, value in logs.items()}, changes
+
+
+def error(changes, expected):
+    """Returns the largest difference, relative to the largest change."""
+    pairs = [*zip(changes, expected, strict=True)]
+    largest = max(np.abs(x).max() for x in expected)
+    return max(np.abs(x - y).max() for x, y in pairs) / largest
+
+
+@pytest.mark.parametrize("system", ["masked_lm", "electra"])
+def test_parts_give_the_update_of_the_whole_batch(system, batch, monkeypatch):
+    monkeypatch.setattr(masked_lm_generator, "sample_tokens", most_likely)
+    logs, expected = updated(make_model(system), batch, 1)
+    found, changes = updated(make_model(system), batch, 4)
+    assert error(changes, expected) < 1e-5
+    assert found == pytest.approx(logs, rel=1e-4)
+    # A mean of the parts' means is another one.
+    parts = []
+    for start in range(0, ROWS, 2):
+        part = {name: array[start : start + 2] for name, array in batch.items()}
+        parts.append(updated(make_model(system), part, 1)[1])
+    means = [np.mean(changes, axis=0) for changes in zip(*parts, strict=True)]
+    assert error(means, expected) > 1e-3
+
+
+def test_texts_are_contrasted_within_their_part(batch, monkeypatch):
+    monkeypatch.setattr(masked_lm_generator, "sample_tokens", most_likely)
+    logs, expected = updated(make_model("coco_lm"), batch, 1)
+    found, changes = updated(make_model("coco_lm"), batch, 4)
+    for term in ("mlm", "lm", "rtd"):
+        assert found[f"{term}_loss"] == pytest.approx(logs[f"{term}_loss"], rel=1e-4)
+    # Texts are nearly alike at first: log of the others, 15 of the batch, 3 of a part.
+    assert logs["scl_loss"] == pytest.approx(np.log(15), abs=0.01)
+    assert found["scl_loss"] == pytest.approx(np.log(3), abs=0.01)
+    assert error(changes, expected) > 1e-4
+
+
+def test_weights_are_found_with_the_draws_that_are_learned_from(monkeypatch):
+    """Weights that tell what was drawn: ones have the mean 1 only if none differs."""
+
+    def terms(self, outputs):
+        weights = keras.ops.cast(outputs["masked_positions"], "float32") ** 2
+        return {"mlm": (keras.ops.ones_like(weights), weights)}
+
+    monkeypatch.setattr(MaskedLM, "loss_terms", terms)
+    model = make_model("masked_lm", dropout=0.1)
+    model.micro_batches = 4
+    model.compile(SGD(0.0), jit_compile=keras.backend.backend() == "jax")
+    for _ in range(3):
+        loss = model.train_on_batch(make_inputs(ROWS), return_dict=True)["loss"]
+        assert float(loss) == pytest.approx(1.0, abs=1e-6)
+
+
+def test_a_batch_that_cannot_be_divided(batch):
+    model = make_model("masked_lm")
+    model.micro_batches = 3
+    model.compile(SGD(0.1), jit_compile=False)
+    with pytest.raises(ValueError, match="batch of 8 sequences.*micro_batches=3"):
+        model.train_on_batch(batch)

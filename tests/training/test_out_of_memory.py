@@ -1,0 +1,121 @@
+"""What a run says that has too little memory: the backends' own errors, explained."""
+
+import dataclasses
+import re
+from types import SimpleNamespace
+
+import keras
+import pytest
+
+from keras_corrupt.encoders.cost import encoder_activation_bytes
+from keras_corrupt.models import MaskedLM
+from keras_corrupt.training import Checkpoints, pretrain
+from keras_corrupt.training.callbacks import Progress
+from keras_corrupt.training.command_line import main
+from keras_corrupt.training.out_of_memory import (
+    OutOfMemoryError,
+    explained_shortage,
+    of_fine_tuning,
+)
+from keras_corrupt.training.runner import Path
+from tests.training.conftest import ENCODER, command_line
+
+
+def exhaust_memory():
+    """Asks the backend for four petabytes."""
+    keras.ops.ones((10**7, 10**8))
+
+
+def test_the_backends_error_is_explained():
+    with pytest.raises(OutOfMemoryError, match="^too large$") as caught:
+        with explained_shortage(str, "too large"):
+            exhaust_memory()
+    assert re.search("(?i)out of memory|OOM", str(caught.value.__cause__))
+
+
+@pytest.mark.tensorflow_only
+def test_a_full_disk_is_another_error():
+    import tensorflow as tf
+
+    full = tf.errors.ResourceExhaustedError(None, None, "No space left on device")
+    with pytest.raises(tf.errors.ResourceExhaustedError, match="No space left"):
+        with explained_shortage(str, "too large"):
+            raise full
+
+
+def test_a_run_keeps_its_checkpoint_and_names_remedies(
+    config, presets, tmp_path, monkeypatch
+):
+    config = dataclasses.replace(config, model="MaskedLM", steps=4, interval=2)
+    done = Progress.on_train_batch_end
+
+    def third_step_exhausts(self, batch, logs=None):
+        done(self, batch, logs)
+        if self.bar.n == 3:
+            exhaust_memory()
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Progress, "on_train_batch_end", third_step_exhausts)
+        patch.setattr("sys.argv", ["recipe.py", *command_line(config)])
+        with pytest.raises(SystemExit) as caught:
+            main(config, "A recipe.")
+    first, *remedies, last = caught.value.code.splitlines()
+    assert first.startswith("Error: Memory does not suffice for 16 x 32 tokens")
+    flags = [remedy.split("about")[0].split() for remedy in remedies]
+    assert flags == [
+        ["--accumulate", "2"],
+        ["--accumulate", "4"],
+        ["--accumulate", "8"],
+        ["--encoder.remat", "attention"],
+        ["--encoder.remat", "layer"],
+        ["--sequence_length", "16"],
+    ]
+    assert "the checkpoint of step 2" in last and "another --accumulate" in last
+    assert Checkpoints(Path(config.output) / "checkpoints").steps() == [2]
+    # The first remedy, in the same directory.
+    model = pretrain(dataclasses.replace(config, accumulate=2))
+    assert int(model.optimizer.iterations) == 4
+
+
+def test_estimates_of_fine_tuning():
+    encoder = SimpleNamespace(architecture=ENCODER)
+    model = SimpleNamespace(
+        encoder=encoder, compute_dtype="float32", count_params=lambda: 10**8
+    )
+    text = of_fine_tuning(model, 10_000, 40)
+    found = [float(number) for number in re.findall(r"about ([\d.]+) GB", text)]
+    sizes = (10_000, 40), (5_000, 40), (2_500, 40), (10_000, 20)
+    state = 16 * 10**8
+    expected = [
+        (state + encoder_activation_bytes(ENCODER, *size, 4)) / 1e9 for size in sizes
+    ]
+    assert found == pytest.approx(expected, abs=0.005)
+    assert re.search("--settings batch_size 5000 .*--max_length 20 ", text, re.DOTALL)
+
+
+def test_what_is_computed_again_is_not_counted():
+    """By hand, of one layer: 2 sequences of 20 tokens, in float32."""
+    none, attention, layer = (
+        encoder_activation_bytes(ENCODER | {"remat": remat}, 2, 20, 4)
+        for remat in ("none", "attention", "layer")
+    )
+    weights = 2 * 2 * 20**2
+    assert none - attention == 4 * weights
+    # Its input is kept beside the whole layer that is made again.
+    assert layer - none == 4 * 40 * 16
+    deeper = [
+        encoder_activation_bytes(ENCODER | {"remat": r, "num_layers": 2}, 2, 20, 4)
+        for r in ("none", "attention", "layer")
+    ]
+    assert deeper[0] - none == 4 * (40 * (8 * 16 + 32) + weights)
+    assert deeper[1] - attention == 4 * 40 * (8 * 16 + 32)
+    assert deeper[2] - layer == 4 * 40 * 16
+
+
+def test_a_system_without_a_count_of_its_own_names_the_others(monkeypatch):
+    from keras_corrupt.training.memory import remat_bytes
+
+    model = MaskedLM(ENCODER, mask_id=4, unmaskable_ids=(0, 1, 2))
+    assert remat_bytes(model, 2, 20, "layer") < remat_bytes(model, 2, 20, "none") * 2
+    monkeypatch.delattr(MaskedLM, "cost")
+    assert remat_bytes(model, 2, 20, "layer") is None
