@@ -93,6 +93,29 @@ def test_weights_are_found_with_the_draws_that_are_learned_from(monkeypatch):
         assert float(loss) == pytest.approx(1.0, abs=1e-6)
 
 
+@pytest.mark.skipif(keras.backend.backend() != "jax", reason="asks XLA")
+def test_the_pass_that_finds_weights_multiplies_nothing():
+    import jax
+
+    def products(micro_batches):
+        model = make_model("masked_lm", dropout=0.1)
+        model.micro_batches = micro_batches
+        model.compile(SGD(0.1), jit_compile=False)
+        model.optimizer.build(model.trainable_variables)
+        batch = make_inputs(2 * micro_batches)
+        model._symbolic_build(data_batch=(batch,))
+        state = model._get_jax_state(
+            trainable_variables=True,
+            non_trainable_variables=True,
+            optimizer_variables=True,
+            metrics_variables=True,
+        )
+        step = jax.jit(model.train_step).lower(state, (batch,)).compile()
+        return step.as_text().count(" dot(")
+
+    assert products(2) == products(1) > 10
+
+
 def test_a_batch_that_cannot_be_divided(batch):
     model = make_model("masked_lm")
     model.micro_batches = 3

@@ -62,12 +62,11 @@ def test_a_run_keeps_its_checkpoint_and_names_remedies(
     first, *remedies, last = caught.value.code.splitlines()
     assert first.startswith("Error: Memory does not suffice for 16 x 32 tokens")
     flags = [remedy.split("about")[0].split() for remedy in remedies]
-    assert flags == [
+    assert flags == [  # to make the only layer again would save nothing
         ["--accumulate", "2"],
         ["--accumulate", "4"],
         ["--accumulate", "8"],
         ["--encoder.remat", "attention"],
-        ["--encoder.remat", "layer"],
         ["--sequence_length", "16"],
     ]
     assert "the checkpoint of step 2" in last and "another --accumulate" in last
