@@ -18,6 +18,8 @@ except ImportError:  # Windows
 
 #: For each parameter: the float32 weight, its gradient, Adam's two averages.
 STATE_BYTES = 16
+#: Where a batch goes through the model in parts: the gradient of those before.
+SUM_BYTES = 4
 #: The compiled kernels, and the graph of a layer, measured.
 PROGRAM_BYTES = 100e6
 LAYER_PROGRAM_BYTES = 12e6
@@ -39,8 +41,9 @@ def training_bytes(model, batch_size, length):
         isinstance(layer, TransformerLayer)
         for layer in model._flatten_layers(include_self=False)
     )
+    in_parts = model.micro_batches > 1
     return (
-        model.count_params() * STATE_BYTES,
+        model.count_params() * (STATE_BYTES + in_parts * SUM_BYTES),
         model.activation_bytes(batch_size * model.num_masks, length),
         PROGRAM_BYTES + layers * LAYER_PROGRAM_BYTES,
     )

@@ -6,7 +6,12 @@ import re
 import keras
 
 from keras_corrupt.encoders.cost import encoder_activation_bytes
-from keras_corrupt.training.memory import STATE_BYTES, remat_bytes, training_bytes
+from keras_corrupt.training.memory import (
+    STATE_BYTES,
+    SUM_BYTES,
+    remat_bytes,
+    training_bytes,
+)
 
 
 class OutOfMemoryError(RuntimeError):
@@ -33,15 +38,13 @@ def _is_shortage(error):
     if keras.backend.backend() == "jax":
         import jax
 
-        exhausted = isinstance(error, jax.errors.JaxRuntimeError) and str(
-            error
-        ).startswith("RESOURCE_EXHAUSTED")
+        kind, text = jax.errors.JaxRuntimeError, "RESOURCE_EXHAUSTED"
     else:
         import tensorflow as tf
 
-        exhausted = isinstance(error, tf.errors.ResourceExhaustedError)
-    # A full disk exhausts a resource, too.
-    return exhausted and bool(re.search("OOM|memory", str(error)))
+        # A full disk exhausts a resource, too.
+        kind, text = tf.errors.ResourceExhaustedError, "OOM|memory"
+    return isinstance(error, kind) and re.search(text, str(error))
 
 
 def of_pretraining(config, model, devices, checkpoints):
@@ -56,11 +59,12 @@ def of_pretraining(config, model, devices, checkpoints):
     batch, length = config.batch_size // config.accumulate, config.sequence_length
     size = batch // len(devices.devices)
     state, activations, _ = training_bytes(model, size, length)
+    sums = (config.accumulate == 1) * model.count_params() * SUM_BYTES
     remedies = []
     for factor in (2, 4, 8):
         if size % factor == 0 and batch // factor >= model.smallest_batch:
             _, less, _ = training_bytes(model, size // factor, length)
-            remedies.append((f"--accumulate {config.accumulate * factor}", less))
+            remedies.append((f"--accumulate {config.accumulate * factor}", less + sums))
     network = next(iter(model.network_arguments))
     for remat in ("attention", "layer"):
         less = remat_bytes(model, size, length, remat)
@@ -111,7 +115,7 @@ def described(step, state, activations, remedies):
         step: What goes through the model at once, on one device.
         state: Bytes of weights and optimizer.
         activations: Bytes of activations.
-        remedies: Pairs of a flag and the bytes of activations with it, the first to
+        remedies: Pairs of a flag and the bytes beside `state` with it, the first to
             try first. Those that bring nothing are left out.
     """
     lines = [

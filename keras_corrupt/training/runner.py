@@ -142,6 +142,7 @@ def run(config, output, devices, where):
         lambda: record_examples(output, examples.fingerprints, where), first_only=True
     )
     model = build(config, info)
+    model.micro_batches = config.accumulate
     validation = validation_batches(info, config)
     held_out = HeldOut(validation, mixed, config, devices)
     unigram = unigram_of(info, validation, model)
@@ -310,7 +311,6 @@ def compile_model(model, config, strategy="none", phase=None):
         use_ema=bool(config.ema),
         ema_momentum=config.ema or 0.99,
     )
-    model.micro_batches = config.accumulate
     model.compile(optimizer=optimizer, jit_compile=xla_pays(strategy))
     optimizer.build(model.trainable_variables)
 

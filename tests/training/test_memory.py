@@ -49,6 +49,13 @@ def test_generator_and_discriminator_have_their_peaks_in_turn():
     assert growth(one, larger)[1] == 4 * 4 * 40 * 8
 
 
+def test_parts_of_a_batch_add_up_their_gradients():
+    model = MaskedLM(ENCODER, **IDS)
+    whole, *rest = training_bytes(model, 2, 20)
+    model.micro_batches = 2
+    assert training_bytes(model, 2, 20) == (whole + 4 * model.count_params(), *rest)
+
+
 def test_process_is_measured_in_bytes():
     # Keras alone takes some hundred megabytes.
     assert 1e8 < process_bytes() < 1e12
