@@ -154,6 +154,19 @@ def take(weights, *targets, unused=None):
     if problems:
         more = f"; and {len(problems) - 4} more" if len(problems) > 4 else ""
         raise ValueError(f"{weights.path}: {'; '.join(problems[:4])}{more}.")
+    assign(weights, wanted)
+
+
+def assign(weights, wanted):
+    """Gives variables the arrays of a file.
+
+    Args:
+        weights: `Weights`.
+        wanted: For each variable our name, itself, their name and the `Format`.
+
+    Raises:
+        ValueError: An array is not finite, or a variable has two that differ.
+    """
     taken = {}
     for name, variable, theirs, form in wanted:
         array = weights.read(theirs)

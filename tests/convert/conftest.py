@@ -1,8 +1,10 @@
 """Models to convert, and how they are compared."""
 
+import keras
 import numpy as np
 import pytest
 
+from keras_corrupt.convert import weights
 from keras_corrupt.convert.conversion import convert
 from keras_corrupt.models import Electra
 from keras_corrupt.models.named_variables import named_weights
@@ -13,6 +15,20 @@ from tests.conftest import SIZES
 def electra(tokenizer):
     sizes = SIZES["discriminator"] | {"vocabulary_size": 60, "initializer_range": 0.4}
     return Electra(sizes, SIZES["generator"], tokenizer=tokenizer)
+
+
+@pytest.fixture
+def without_values(monkeypatch):
+    """Models take no memory, and of files the names are read: all, and those taken."""
+    names = {"all": set(), "taken": set()}
+
+    def assign(found, wanted):
+        names["all"] |= found.shapes.keys()
+        names["taken"] |= {theirs for _, _, theirs, _ in wanted}
+
+    monkeypatch.setattr(weights, "assign", assign)
+    with keras.StatelessScope(initialize_variables=False):
+        yield names
 
 
 def assert_close(made, expected, inputs):

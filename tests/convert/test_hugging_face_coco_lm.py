@@ -2,6 +2,7 @@
 
 import json
 import math
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -9,6 +10,8 @@ from safetensors.numpy import save_file
 from scipy.special import erf
 
 from keras_corrupt import models
+from keras_corrupt.convert import hugging_face_coco_lm
+from keras_corrupt.convert.weights import Weights
 from keras_corrupt.models import CocoLM
 
 CONFIG = {
@@ -19,13 +22,12 @@ CONFIG = {
 }
 
 
-def port(folder, prefix="cocolm.", **changes):
-    """Writes a directory like theirs; returns its config and its arrays."""
-    config, rng = {**CONFIG, **changes}, np.random.default_rng(0)
+def shapes_of(config, positions=40):
+    """Returns name -> shape of the weights of a model like theirs."""
     width, inner = config["hidden_size"], config["intermediate_size"]
     shapes = {
         "embeddings.word_embeddings.weight": (config["vocab_size"], width),
-        "embeddings.position_embeddings.weight": (40, width),
+        "embeddings.position_embeddings.weight": (positions, width),
         "relative_attention_bias.weight": (
             config["rel_pos_bins"],
             config["num_attention_heads"],
@@ -46,9 +48,15 @@ def port(folder, prefix="cocolm.", **changes):
         norms += [f"encoder.layer.{i}.attention", f"encoder.layer.{i}.output"]
     for name in norms:
         shapes[f"{name}.LayerNorm.weight"] = shapes[f"{name}.LayerNorm.bias"] = (width,)
+    return shapes
+
+
+def port(folder, prefix="cocolm.", **changes):
+    """Writes a directory like theirs; returns its config and its arrays."""
+    config, rng = {**CONFIG, **changes}, np.random.default_rng(0)
     arrays = {
         name: rng.normal(scale=0.4, size=shape).astype("float16")
-        for name, shape in shapes.items()
+        for name, shape in shapes_of(config).items()
     }
     # Small, so that the norm's epsilon counts.
     for name in ("word", "position"):
@@ -139,6 +147,26 @@ def test_the_encoder_computes_what_theirs_does(prefix, changes, tmp_path):
     found = np.array(model.encoder(inputs))
     expected = forward(config, arrays, ids, mask)
     np.testing.assert_allclose(found[mask > 0], expected[mask > 0], atol=1e-5, rtol=0)
+
+
+@pytest.mark.tensorflow_only
+@pytest.mark.parametrize(("layers", "hidden"), [(12, 768), (24, 1024)])
+def test_the_released_sizes_have_a_place(layers, hidden, without_values):
+    config = CONFIG | {
+        **{"vocab_size": 64001, "num_hidden_layers": layers, "hidden_size": hidden},
+        **{"num_attention_heads": hidden // 64, "intermediate_size": 4 * hidden},
+        **{"max_position_embeddings": 512, "rel_pos_bins": 32, "max_rel_pos": 128},
+    }
+    shapes = {f"cocolm.{n}": s for n, s in shapes_of(config, positions=512).items()}
+    with pytest.warns(UserWarning, match="heads are new"):
+        model, lacks = hugging_face_coco_lm.read(
+            Path("theirs"), config, Weights("theirs", shapes, None)
+        )
+    assert lacks == ("generator",)
+    assert model.encoder.num_layers == layers
+    assert without_values["all"] - without_values["taken"] == {
+        "cocolm.scl_head.dense.weight"
+    }
 
 
 @pytest.mark.tensorflow_only
