@@ -1,5 +1,6 @@
 """The command, its check, and addresses of hubs."""
 
+import shutil
 import sys
 from pathlib import Path
 
@@ -100,6 +101,26 @@ def test_hubs_are_asked(electra, tmp_path, monkeypatch):
     assert hubs.local_copy("kaggle://keras/electra/keras/x") == Path(
         "/keras/electra/keras/x"
     )
+
+
+def test_offline_their_cache_is_read(tmp_path, monkeypatch):
+    constants = huggingface_hub.constants
+    monkeypatch.setattr(constants, "HF_HUB_CACHE", str(tmp_path))
+    monkeypatch.setattr(constants, "HF_HUB_OFFLINE", True)
+    folder = tmp_path / "models--owner--electra"
+    shutil.copytree(THEIRS / "electra", folder / "snapshots" / ("a" * 40))
+    (folder / "refs").mkdir()
+    for name in ("main", "v1"):
+        (folder / "refs" / name).write_text("a" * 40)
+    expected = models.load_preset(THEIRS / "electra")
+    for address in ("hf://owner/electra", "hf://owner/electra@v1"):
+        model = models.load_preset(address)
+        assert_same_weights(model.discriminator, expected.discriminator)
+        assert_same_weights(model.generator, expected.generator)
+    for address in ("hf://owner/other", "hf://owner/electra@v2", "hf://../../etc"):
+        with pytest.raises(ValueError, match=f"{address} cannot be.*a copy") as error:
+            models.load_preset(address)
+        assert "\n" not in str(error.value)
 
 
 def test_offline_the_remedy_is_named(monkeypatch):
