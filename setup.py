@@ -70,6 +70,7 @@ setup(
         "hubs": ["huggingface-hub>=0.30", "kagglehub>=0.3"],
         "jax": JAX,
         "multitask": MULTITASK,
+        "runtimes": ["ai-edge-litert>=2", "onnxruntime>=1.20", "tf2onnx>=1.17"],
         "squad": SQUAD,
         "tfds": TFDS,
         "test": [

@@ -11,7 +11,7 @@ def convert(
     source: Annotated[str, tyro.conf.Positional],
     target: Annotated[str, tyro.conf.Positional],
     to: Literal[
-        "keras_corrupt", "hugging_face", "keras_hub", "model_garden"
+        "keras_corrupt", "hugging_face", "keras_hub", "model_garden", "onnx", "litert"
     ] = "keras_corrupt",
     generator: str | None = None,
     approximate_gelu: bool | None = None,

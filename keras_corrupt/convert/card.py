@@ -13,6 +13,8 @@ _USE = {
     "hugging_face": "transformers.AutoModel.from_pretrained(directory)",
     "keras_hub": "keras_hub.models.Backbone.from_preset(directory)",
     "model_garden": "tf.train.Checkpoint(encoder=encoder).read(directory + '/encoder')",
+    "onnx": "onnxruntime.InferenceSession(directory + '/model.onnx')",
+    "litert": "ai_edge_litert.interpreter.Interpreter(directory + '/model.tflite')",
 }
 
 

@@ -4,7 +4,14 @@ from typing import NamedTuple
 
 import keras
 
-from keras_corrupt.convert import google_tf1, hugging_face, keras_hub, model_garden
+from keras_corrupt.convert import (
+    google_tf1,
+    hugging_face,
+    keras_hub,
+    litert,
+    model_garden,
+    onnx,
+)
 from keras_corrupt.convert.card import model_card
 from keras_corrupt.convert.check import check as compare
 from keras_corrupt.convert.files import new_directory
@@ -19,9 +26,11 @@ TARGETS = {
     "hugging_face": hugging_face,
     "keras_hub": keras_hub,
     "model_garden": model_garden,
+    "onnx": onnx,
+    "litert": litert,
 }
 #: The first that recognises a path reads it.
-SOURCES = (*TARGETS.values(), google_tf1)
+SOURCES = (hugging_face, keras_hub, model_garden, google_tf1)
 OURS = "keras_corrupt"
 
 

@@ -288,7 +288,7 @@ def encoder_of(model, approximate_gelu=None):
         raise ValueError(
             "The encoder has gelu, and theirs its tanh approximation alone, so that "
             "outputs would differ by about 1e-3. Ask for that with "
-            "--approximate_gelu, or pretrain with --encoder.approximate_gelu."
+            "--approximate_gelu True, or pretrain an encoder with approximate_gelu."
         )
     sizes = encoder.architecture | {"approximate_gelu": True}
     copy = TransformerEncoder(**sizes, dtype="float32", name=encoder.name)
