@@ -1,12 +1,15 @@
 """What a converted model says of itself, for people."""
 
 import json
-from pathlib import Path
+import re
 
 from keras_corrupt.downstream.model import DownstreamModel
 from keras_corrupt.models.registry import registered_name
 from keras_corrupt.multitask.multi_task_model import MultiTaskModel
+from keras_corrupt.tokenizers.reading import read_text
 from keras_corrupt.training.callbacks import read_metrics
+
+_MAX_BYTES = 1 << 20
 
 #: How each format's library opens a directory.
 _USE = {
@@ -18,13 +21,15 @@ _USE = {
 }
 
 
-def model_card(model, source, to):
+def model_card(model, source, to, name):
     """Returns the text of a `README.md`.
 
     Args:
         model: The model.
-        source: Its preset. The numbers of the run that made it are those beside it.
+        source: Where it was read, a `Path`. The numbers of the run that made it are
+            those beside it; a `README.md` in it is taken over.
         to: The format.
+        name: What it is called now.
     """
     encoder, system = model.encoder, registered_name(type(model))
     pretrained = getattr(model, "pretrained_by", None)
@@ -33,7 +38,7 @@ def model_card(model, source, to):
         header += ["library_name: transformers"]
     header += ["tags:", "- keras_corrupt", f"- {system.lower()}", "---", ""]
     lines = [
-        f"# {Path(source).resolve().name}",
+        f"# {name}",
         "",
         f"Made by `keras_corrupt.{_room(model)}.{system}`"
         + (f", on an encoder that {pretrained} pretrained." if pretrained else "."),
@@ -51,12 +56,16 @@ def model_card(model, source, to):
     if numbers := run_numbers(model, source):
         lines += ["", "Numbers of the run that made it:", "", "| | |", "|---|---:|"]
         lines += [f"| {name} | {value:.4g} |" for name, value in numbers.items()]
+    if (source / "README.md").is_file():
+        before = read_text(source / "README.md", _MAX_BYTES)
+        before = re.sub(r"\A---\n.*?\n---\n", "", before, flags=re.DOTALL)
+        lines += ["", "Its card before it was converted:", "", before.strip()]
     return "\n".join([*header, *lines]) + "\n"
 
 
 def run_numbers(model, source):
     """Returns name -> number of the run that made a preset, none if it is not known."""
-    run = Path(source).parent
+    run = source.parent
     if isinstance(model, DownstreamModel):
         scores = {}
         for path in sorted(run.glob("seed-*.json")):

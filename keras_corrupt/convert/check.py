@@ -5,7 +5,8 @@ from keras import ops
 
 from keras_corrupt.convert.systems import discriminator_of, generator_of
 from keras_corrupt.convert.weights import encoder_of
-from keras_corrupt.downstream import TextClassifier, TokenTagger
+from keras_corrupt.downstream import SpanExtractor, TextClassifier, TokenTagger
+from keras_corrupt.downstream.model import DownstreamModel
 from keras_corrupt.multitask.multi_task_model import MultiTaskModel
 
 #: The largest difference that rounding explains, of values of about 1. Another gelu
@@ -74,10 +75,8 @@ def outputs(model, inputs, options):
         for task, part in zip(model.tasks, model.parts, strict=True):
             own = outputs(part, inputs, options)
             found |= {f"{task}/{name}": array for name, array in own.items()}
-    elif isinstance(model, TokenTagger):
-        found["logits"] = model.head(hidden)
-    elif isinstance(model, TextClassifier) and model.labels is not None:
-        found["logits"] = model.head(hidden[:, 0])
+    elif isinstance(model, DownstreamModel):
+        found |= head_outputs(model, hidden, inputs)
     else:
         if (discriminator := discriminator_of(model)) is not None:
             found["rtd"] = discriminator(inputs)
@@ -85,6 +84,30 @@ def outputs(model, inputs, options):
         if generator is not None and "generator" not in options.left_out:
             found["mlm"] = generator(inputs, every_position(inputs))
     return {name: ops.convert_to_numpy(array) for name, array in found.items()}
+
+
+def head_outputs(model, hidden, inputs):
+    """Returns what a fine-tuned model's head makes of its encoder's output.
+
+    Args:
+        model: A `DownstreamModel`.
+        hidden: `[batch, length, hidden_size]`.
+        inputs: What the encoder has read.
+
+    Returns:
+        A dict: `logits`, `[batch, labels]`, of a number the number itself, `[batch,
+        1]`, of a tagger `[batch, length, labels]`; or `spans`, `[batch, length, 2]`,
+        logits of the start and of the end. Empty for other heads.
+    """
+    if isinstance(model, TokenTagger):
+        return {"logits": model.head(hidden)}
+    if isinstance(model, SpanExtractor) and model.head_type == "bert":
+        return {"spans": model.head.start_and_end(hidden)}
+    if isinstance(model, TextClassifier):
+        logits = model.head_outputs(hidden, inputs)["logits"]
+        low, high = model.score_range or (0, 1)
+        return {"logits": low + (high - low) * logits}
+    return {}
 
 
 def every_position(inputs):

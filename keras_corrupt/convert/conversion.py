@@ -1,5 +1,6 @@
 """From any format to any other one."""
 
+from pathlib import Path
 from typing import NamedTuple
 
 import keras
@@ -79,7 +80,8 @@ def convert(
     with new_directory(target) as temporary:
         generator = generator and local_copy(generator)
         options = Options(generator, approximate_gelu)
-        model, left_out = read(source, options)
+        path = local_copy(trained_presets().get(source, source))
+        model, left_out = read(path, options)
         if to == OURS:
             preset_directory.write(temporary, model, left_out=left_out)
         else:
@@ -87,16 +89,16 @@ def convert(
             TARGETS[to].write(temporary, model, options)
             if check:
                 difference = compare(model, temporary, TARGETS[to], options)
-            card = model_card(model, source, to)
+            card = model_card(model, path, to, Path(target).name)
             (temporary / "README.md").write_text(card, encoding="utf-8")
     return Converted(model, left_out, difference)
 
 
-def read(source, options):
+def read(path, options):
     """Reads a model of any format.
 
     Args:
-        source: See `convert`.
+        path: A `Path`.
         options: `Options`.
 
     Returns:
@@ -105,7 +107,6 @@ def read(source, options):
     Raises:
         ValueError: It cannot be read.
     """
-    path = local_copy(trained_presets().get(source, source))
     try:
         for module in SOURCES:
             if module.recognises(path):

@@ -5,10 +5,10 @@ import json
 import keras
 import numpy as np
 
+from keras_corrupt.convert.check import head_outputs
 from keras_corrupt.convert.hugging_face import tokenizer_files
 from keras_corrupt.convert.hugging_face_tasks import label_entries
 from keras_corrupt.convert.systems import discriminator_of
-from keras_corrupt.downstream import TextClassifier, TokenTagger
 from keras_corrupt.downstream.model import DownstreamModel
 from keras_corrupt.encoders import TransformerEncoder
 from keras_corrupt.multitask.multi_task_model import MultiTaskModel
@@ -21,32 +21,28 @@ def graph_of(model, length=None):
 
     Its inputs are `INPUTS`, int32 `[batch, length]`. Its outputs are `hidden`, the
     encoder's `[batch, length, hidden_size]`; of ELECTRA's discriminator `rtd`, logits
-    `[batch, length]`; of a `TextClassifier` `logits`, `[batch, labels]`, and of a
-    `TokenTagger` `[batch, length, labels]`.
+    `[batch, length]`; of fine-tuned models those of `check.head_outputs`.
 
     Args:
         model: A model of ours.
         length: The length, if there is but one.
 
     Raises:
-        ValueError: It has another encoder than a Transformer, or another task.
+        ValueError: It has another encoder than a Transformer, or another head.
     """
-    other = isinstance(model, (DownstreamModel, MultiTaskModel))
-    other = other and not isinstance(model, (TextClassifier, TokenTagger))
-    if other or not isinstance(model.encoder, TransformerEncoder):
+    inputs = {name: keras.Input((length,), dtype="int32", name=name) for name in INPUTS}
+    fine_tuned, outputs = isinstance(model, (DownstreamModel, MultiTaskModel)), {}
+    if isinstance(model.encoder, TransformerEncoder):
+        outputs["hidden"] = hidden = model.encoder(inputs)
+        if fine_tuned:
+            outputs |= head_outputs(model, hidden, inputs)
+        elif (discriminator := discriminator_of(model)) is not None:
+            outputs["rtd"] = discriminator.head(hidden)
+    if len(outputs) < 1 + fine_tuned:
         raise ValueError(
             f"A {type(model).__name__} is not written as one graph of token ids. "
             "Export a SavedModel, or write the encoder that it was fine-tuned from."
         )
-    inputs = {name: keras.Input((length,), dtype="int32", name=name) for name in INPUTS}
-    hidden = model.encoder(inputs)
-    outputs = {"hidden": hidden}
-    if isinstance(model, TokenTagger):
-        outputs["logits"] = model.head(hidden)
-    elif isinstance(model, TextClassifier):
-        outputs["logits"] = model.head(hidden[:, 0])
-    elif (discriminator := discriminator_of(model)) is not None:
-        outputs["rtd"] = discriminator.head(hidden)
     return keras.Model(inputs, outputs)
 
 

@@ -27,13 +27,12 @@ from keras_corrupt.convert.systems import (
     new_masked_lm,
 )
 from keras_corrupt.convert.weights import (
-    Format,
     Weights,
     encoder_of,
     give,
     in_common,
+    pytorch_format,
     take,
-    transposed,
 )
 from keras_corrupt.downstream.model import DownstreamModel
 from keras_corrupt.models import MaskedLM
@@ -56,10 +55,6 @@ _ENCODER = {
     "layers_{}/intermediate": "encoder.layer.{}.intermediate.dense",
     "layers_{}/feedforward_output": "encoder.layer.{}.output.dense",
     "layers_{}/feedforward_norm": "encoder.layer.{}.output.LayerNorm",
-}
-_KINDS = {
-    **{"kernel": "weight", "bias": "bias", "embeddings": "weight"},
-    **{"gamma": "weight", "beta": "bias"},
 }
 _DISCRIMINATOR_HEAD = {
     "transform": "discriminator_predictions.dense",
@@ -121,14 +116,9 @@ _REFUSED = {
 }
 
 
-def hugging_face_format(table):
-    """Returns the `Format` of a table of names."""
-    return Format(table, _KINDS, ".", transposed, transposed)
-
-
 def encoder_format(prefix):
     """Returns the `Format` of an encoder whose names have a prefix."""
-    return hugging_face_format({ours: prefix + n for ours, n in _ENCODER.items()})
+    return pytorch_format({ours: prefix + n for ours, n in _ENCODER.items()})
 
 
 # === In ===
@@ -239,7 +229,7 @@ def _take(weights, kind, network, head):
     targets = [(network.encoder, encoder_format(prefix))]
     names = [name for layer, name in head.items() if layer != "token"]
     if any(shape.startswith(tuple(names)) for shape in weights.shapes):
-        targets.append((network.head, hugging_face_format(head)))
+        targets.append((network.head, pytorch_format(head)))
     else:
         warnings.warn(
             f"{weights.path} has an encoder alone; the head on it is new.", stacklevel=4
@@ -285,7 +275,7 @@ def write(directory, model, options):
         return
     discriminator, generator = discriminator_of(model), generator_of(model)
     if discriminator is not None:
-        arrays = give(discriminator.head, hugging_face_format(_DISCRIMINATOR_HEAD))
+        arrays = give(discriminator.head, pytorch_format(_DISCRIMINATOR_HEAD))
         arrays |= give(encoder, encoder_format("electra."))
         _write(directory, model, encoder, "electra", "ElectraForPreTraining", arrays)
     elif generator is not None and generator.encoder is encoder:
@@ -311,7 +301,7 @@ def _write_masked_lm(directory, model, network, kind=None):
         )
     head = {"bert": _BERT_HEAD, "electra": _GENERATOR_HEAD}[kind]
     arrays = give(encoder, encoder_format(f"{kind}."))
-    arrays |= give(network.head, hugging_face_format(head))
+    arrays |= give(network.head, pytorch_format(head))
     architecture = {"bert": "BertForMaskedLM", "electra": "ElectraForMaskedLM"}[kind]
     _write(directory, model, encoder, kind, architecture, arrays)
 
@@ -380,8 +370,14 @@ def outputs(directory, inputs):
         network = getattr(transformers, architecture).from_pretrained(folder).eval()
         with torch.no_grad():
             made = network(**tensors, output_hidden_states=True)
-        logits = getattr(made, "logits", None)
-        kind = {"ForPreTraining": "rtd", "ForMaskedLM": "mlm"}
+        if architecture.endswith("ForQuestionAnswering"):
+            logits = torch.stack([made.start_logits, made.end_logits], -1)
+        else:
+            logits = getattr(made, "logits", None)
+        kind = {
+            **{"ForPreTraining": "rtd", "ForMaskedLM": "mlm"},
+            "ForQuestionAnswering": "spans",
+        }
         name = next((v for k, v in kind.items() if architecture.endswith(k)), "logits")
         found = {} if logits is None else {name: logits.numpy()}
         return {"hidden": made.hidden_states[-1].numpy(), **found}

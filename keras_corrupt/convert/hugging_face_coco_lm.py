@@ -11,7 +11,7 @@ import numpy as np
 
 from keras_corrupt.convert.files import sizes_of
 from keras_corrupt.convert.systems import new_coco_lm
-from keras_corrupt.convert.weights import Format, Weights, take, transposed
+from keras_corrupt.convert.weights import Weights, pytorch_format, take, transposed
 from keras_corrupt.encoders.position_bias import bucket_of
 from keras_corrupt.models import MaskedLM
 from keras_corrupt.models.preset_sizes import check_sizes
@@ -34,10 +34,6 @@ _ENCODER = {
     "layers_{}/intermediate": "encoder.layer.{}.intermediate.dense",
     "layers_{}/feedforward_output": "encoder.layer.{}.output.dense",
     "layers_{}/feedforward_norm": "encoder.layer.{}.output.LayerNorm",
-}
-_KINDS = {
-    **{"kernel": "weight", "bias": "bias", "embeddings": "weight"},
-    **{"gamma": "weight", "beta": "bias"},
 }
 _SIZES = {
     "vocabulary_size": "vocab_size",
@@ -77,18 +73,13 @@ def read(path, config, weights):
     weights = _as_parts(weights, prefix, encoder, config.get("type_vocab_size", 2))
     check_sizes(MaskedLM, {"encoder": encoder}, *weights.size)
     model = new_coco_lm(encoder)
-    form = Format(
-        {ours: prefix + theirs for ours, theirs in _ENCODER.items()},
-        _KINDS,
-        ".",
-        transposed,
-        _to_ours(encoder),
-    )
+    table = {ours: prefix + theirs for ours, theirs in _ENCODER.items()}
+    form = pytorch_format(table, _to_ours(encoder))
     of_encoder = rf"{prefix}(embeddings|encoder|relative_attention_bias)\."
     take(weights, (model.encoder, form), unused=rf"(?!{of_encoder}).*")
     warnings.warn(
         f"{weights.path}: of COCO-LM's models the encoder is read; heads are new, and "
-        "there is no tokenizer.",
+        "there is no tokenizer: give it token ids that COCO-LM's own has made.",
         stacklevel=3,
     )
     return model, ("generator",)

@@ -6,10 +6,9 @@ any encoder of ours.
 
 import numpy as np
 
-from keras_corrupt.convert.weights import Format, Weights, take, transposed
+from keras_corrupt.convert.weights import Weights, pytorch_format, take
 from keras_corrupt.downstream import SpanExtractor, TextClassifier, TokenTagger
 
-_KINDS = {"kernel": "weight", "bias": "bias"}
 _TAGGER_HEAD = {"dense": "classifier"}
 _EXTRACTOR_HEAD = {"start_and_end": "qa_outputs"}
 #: A weight of a head that only one task has -> task.
@@ -71,8 +70,8 @@ def read(task, config, encoder, tokenizer, weights, form):
         labels = labels_of(config)
         model = TextClassifier(encoder, tokenizer, labels=labels, **common)
         weights, head = one_layer(weights, len(labels)), _TAGGER_HEAD
-    head = Format(head, _KINDS, ".", transposed, transposed)
-    take(weights, (model.encoder, form), (model.head, head), unused=r".*position_ids")
+    targets = (model.encoder, form), (model.head, pytorch_format(head))
+    take(weights, *targets, unused=r".*position_ids")
     return model
 
 

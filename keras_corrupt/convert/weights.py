@@ -22,6 +22,10 @@ PARTS = {
     "segment": ["embeddings/segment/embeddings"],
     "norm": ["embeddings/norm/gamma", "embeddings/norm/beta"],
 }
+_PYTORCH_KINDS = {
+    **{"kernel": "weight", "bias": "bias", "embeddings": "weight"},
+    **{"gamma": "weight", "beta": "bias"},
+}
 
 
 class Weights(NamedTuple):
@@ -102,6 +106,11 @@ class Format(NamedTuple):
         else:
             raise ValueError(f"the format has no place for {ours}")
         return self.resolve(theirs)
+
+
+def pytorch_format(table, to_ours=transposed):
+    """Returns the `Format` of a table of PyTorch's names."""
+    return Format(table, _PYTORCH_KINDS, ".", transposed, to_ours)
 
 
 def give(network, form):

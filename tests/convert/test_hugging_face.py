@@ -106,6 +106,19 @@ def test_the_directory_has_the_files_that_they_read(electra, tmp_path):
 
 
 @pytest.mark.tensorflow_only
+def test_the_card_keeps_what_the_source_says(electra, tmp_path):
+    electra.save_to_preset(tmp_path / "ours")
+    before = "---\ntags: [old]\n---\n# Ours\n\nAUC 0.9\n"
+    (tmp_path / "ours" / "README.md").write_text(before)
+    convert(tmp_path / "ours", tmp_path / "theirs", TO)
+    card = (tmp_path / "theirs" / "README.md").read_text()
+    assert card.startswith("---\nlibrary_name: transformers\n")
+    assert "\n# theirs\n" in card
+    assert card.endswith("# Ours\n\nAUC 0.9\n")
+    assert "old" not in card
+
+
+@pytest.mark.tensorflow_only
 def test_masked_lm_and_encoders_of_others_come_back(tokenizer, tmp_path):
     sizes = SIZES["discriminator"] | {"vocabulary_size": 60}
     for i, change in enumerate(({}, {"embedding_size": 16, "approximate_gelu": True})):

@@ -2,6 +2,7 @@
 
 import json
 
+import numpy as np
 import pytest
 
 from keras_corrupt.convert import check
@@ -40,9 +41,11 @@ def test_each_task_comes_back_bit_for_bit(tokenizer, tmp_path):
 
 
 def test_each_task_is_checked(tokenizer, tmp_path):
-    model = MultiTaskModel(ENCODER, tokenizer, {"words": TASKS["words"]})
+    tasks = {"words": TASKS["words"], "places": BERT_SPANS}
+    model = MultiTaskModel(ENCODER, tokenizer, tasks)
     made = check.outputs(model, check.make_inputs(model.encoder), Options())
-    assert made.keys() == {"hidden", "words/hidden", "words/logits"}
+    words, places = {"words/hidden", "words/logits"}, {"places/hidden", "places/spans"}
+    assert made.keys() == {"hidden"} | words | places
 
     class Format:
         outputs = staticmethod(lambda directory, inputs: made)
@@ -76,6 +79,9 @@ def test_a_number_goes_out_with_its_range_and_not_in(tokenizer, tmp_path):
     model = TextClassifier(ENCODER, tokenizer, score_range=[1, 5])
     scrambled(model)
     theirs = written(model, tmp_path, TO)
+    made = check.outputs(model, check.make_inputs(model.encoder), Options())
+    place = model.head(made["hidden"][:, 0])
+    np.testing.assert_allclose(made["logits"], 1 + 4 * np.array(place), rtol=1e-5)
     config = json.loads((theirs / "config.json").read_text())
     assert config["problem_type"] == "regression"
     assert config["id2label"] == {"0": "score"}

@@ -47,20 +47,26 @@ def test_a_pretrained_model(cls, to, tokenizer, tmp_path):
         assert not found
 
 
-@pytest.mark.parametrize("cls", [TextClassifier, TokenTagger])
+@pytest.mark.parametrize("cls", [TextClassifier, TokenTagger, SpanExtractor])
 def test_a_fine_tuned_model(cls, to, tokenizer, tmp_path):
-    model = scrambled(cls(ENCODER, tokenizer, labels=["bad", "fine", "good"]))
+    labels = ["bad", "fine", "good"]
+    spans = cls is SpanExtractor
+    arguments = {"head_type": "bert"} if spans else {"labels": labels}
+    model = scrambled(cls(ENCODER, tokenizer, **arguments))
     directory = written(model, tmp_path, to)
     inputs = make_inputs(model.encoder)
     found = TARGETS[to].outputs(directory, inputs)
     hidden = model.encoder(inputs)
-    if cls is TokenTagger:
-        assert_close(found["logits"], model.head(hidden), inputs)
-    else:
+    if cls is TextClassifier:
         logits = model.head(hidden[:, 0])
         np.testing.assert_allclose(found["logits"], logits, atol=1e-5, rtol=0)
-    names = json.loads((directory / "config.json").read_text())["id2label"]
-    assert list(names.values()) == model.labels
+    elif spans:
+        assert_close(found["spans"], model.head.start_and_end(hidden), inputs)
+    else:
+        assert_close(found["logits"], model.head(hidden), inputs)
+    if not spans:
+        names = json.loads((directory / "config.json").read_text())["id2label"]
+        assert list(names.values()) == labels
 
 
 def test_what_has_no_graph_of_token_ids_is_refused(tokenizer, tmp_path):
