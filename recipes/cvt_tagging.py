@@ -4,8 +4,9 @@
         --unlabelled 'wiki/*.txt' --word_vectors glove.6B.300d.txt
 
 Without `--unlabelled` the same model learns from the labelled sentences alone, the
-baseline. Without files of its own the command tags names and numbers in the
-documentation that comes with Python, by rules that need no reading.
+baseline. `--preset tiny_en`, or the directory of a model that was pretrained here,
+takes that encoder in the LSTMs' place. Without files of its own the command tags names
+and numbers in the documentation that comes with Python, by rules that need no reading.
 
 Clark's thesis, chapter 4: table 4.1 has the sizes and settings of `--preset base`, and
 table 4.2 its scores; on chunking (CoNLL-2000) F1 is 95.1 supervised, 96.6 with CVT.

@@ -5,13 +5,14 @@ from keras_corrupt.training.runner import xla_pays
 from keras_corrupt.training.schedules import WarmupLinearDecay
 
 
-def optimizer_of(settings, steps_per_epoch, num_layers):
+def optimizer_of(settings, steps_per_epoch, num_layers, **kwargs):
     """Returns the optimizer of a run.
 
     Args:
         settings: `FineTuningSettings`.
         steps_per_epoch: Updates in a pass over the training examples.
         num_layers: Layers of the encoder.
+        kwargs: Others of `AdamW`.
     """
     steps = steps_per_epoch * settings.epochs
     warmup_steps = int(settings.warmup_fraction * steps)
@@ -24,6 +25,7 @@ def optimizer_of(settings, steps_per_epoch, num_layers):
             num_layers, settings.layer_decay, settings.layer_decay_rule
         ),
         global_clipnorm=settings.clip_norm or None,
+        **kwargs,
     )
 
 

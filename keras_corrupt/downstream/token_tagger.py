@@ -60,22 +60,30 @@ class TokenTagger(DownstreamModel):
                     f"`examples[{i}]` must be a list of words, each a string; got "
                     f"{words!r}. Split the sentence into words first."
                 )
-        room = self.max_length - 2  # [CLS] and [SEP]
         distinct = list({word: None for words in examples for word in words})
-        # After a space, as within a sentence.
-        encoded = self.tokenizer.encode_batch([f" {word}" for word in distinct])
-        unknown = [self.tokenizer.unknown_id]
-        pieces = {
-            w: e[:room] or unknown for w, e in zip(distinct, encoded, strict=True)
-        }
+        pieces = dict(zip(distinct, self.pieces_of(distinct), strict=True))
         known = None if labels is None else self.indices(examples, labels)
         features = []
         for i, words in enumerate(examples):
-            for start, stop in windows([len(pieces[word]) for word in words], room):
+            for start, stop in windows(
+                [len(pieces[word]) for word in words], self.room
+            ):
                 window = [pieces[word] for word in words[start:stop]]
                 tags = None if known is None else known[i][start:stop]
                 features.append(self.feature(window, tags, i))
         return features
+
+    @property
+    def room(self):
+        """Word pieces that a window holds, between `[CLS]` and `[SEP]`."""
+        return self.max_length - 2
+
+    def pieces_of(self, words):
+        """Returns the token ids of each word's pieces, at least one."""
+        # After a space, as within a sentence.
+        encoded = self.tokenizer.encode_batch([f" {word}" for word in words])
+        unknown = [self.tokenizer.unknown_id]
+        return [ids[: self.room] or unknown for ids in encoded]
 
     def indices(self, examples, labels):
         """Returns the indices of the tags of each sentence."""

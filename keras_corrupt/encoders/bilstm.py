@@ -176,7 +176,7 @@ class BiLSTMEncoder(keras.layers.Layer):
             lstm.build((None, None, size))
             size = 2 * self.projection_size
 
-    def call(self, inputs, dropout_rates=None):
+    def call(self, inputs, dropout_rates=None, noise=None):
         """Encodes sentences.
 
         Args:
@@ -184,6 +184,7 @@ class BiLSTMEncoder(keras.layers.Layer):
                 `[batch, length, characters]` and `padding_mask` `[batch, length]`.
             dropout_rates: float32 `[batch]`, the rate at which each sentence loses
                 parts of its words' vectors and of the LSTMs' outputs; `None` for none.
+            noise: What is added to the words' vectors, `[batch, length, size]`.
 
         Returns:
             For each layer its forward and its backward states, each
@@ -194,6 +195,8 @@ class BiLSTMEncoder(keras.layers.Layer):
             return x if dropout_rates is None else self.dropout(x, dropout_rates)
 
         x = self.embeddings(inputs["word_ids"], inputs["character_ids"])
+        if noise is not None:
+            x = x + ops.cast(noise, x.dtype)
         x, layers = dropped(x), []
         for lstm in self.lstms:
             layers.append(

@@ -10,6 +10,7 @@ __getattr__, __dir__, __all__ = lazy_loader.attach(
     submod_attrs={
         "runner": ["train_tagger"],
         "tagger": ["CrossViewTagger"],
+        "token_tagger": ["CrossViewTokenTagger"],
     },
 )
 __all__ += ["CrossViewConfig", "main"]

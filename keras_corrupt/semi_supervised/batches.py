@@ -5,33 +5,30 @@ import functools
 import numpy as np
 import tensorflow as tf
 
-from keras_corrupt.downstream.batches import LENGTHS, as_dataset, plan
-from keras_corrupt.semi_supervised.sentences import Sentences
+from keras_corrupt.downstream.batches import LENGTHS, as_dataset, assemble, plan
 
 
 class SentenceBatches:
     """The batches of some sentences, pass after pass, each in an order of its own.
 
     Which batch is which depends on its number alone, so that a run can go on anywhere.
+    A subclass says what of a sentence a model reads.
 
     Args:
         sentences: `Sentences`.
-        vocabulary: The model's `WordVocabulary`.
-        labels: For each sentence the indices of its words' labels, or `None`.
+        lengths: What each sentence takes of a batch's length, int `[sentences]`.
+        labels: For each word of all sentences the index of its label, or `None`.
         batch_size: Sentences in a batch.
         seed: Of the order; `None` for that of the sentences themselves.
     """
 
-    def __init__(self, sentences, vocabulary, labels, batch_size, seed=None):
+    def __init__(self, sentences, lengths, labels, batch_size, seed):
         self.sentences = sentences
+        self.lengths = lengths
         self.labels = labels
         self.batch_size = batch_size
         self.seed = seed
-        word_ids, character_ids = vocabulary.encode(sentences.forms)
-        # At -1, the last row, is padding.
-        self.word_ids = np.append(word_ids, 0).astype("int32")
-        self.character_ids = np.pad(character_ids, [(0, 1), (0, 0)])
-        longest = int(sentences.lengths.max(initial=1))
+        longest = int(lengths.max(initial=1))
         self.buckets = [n for n in LENGTHS if n < longest] + [longest]
         # An iterator of before may still be drawing, for another pass, in its thread.
         self.plan_of = functools.lru_cache(maxsize=2)(self._plan_of)
@@ -49,7 +46,14 @@ class SentenceBatches:
         rng = None
         if self.seed is not None:
             rng = np.random.default_rng((self.seed, pass_number))
-        return plan(self.sentences.lengths, self.batch_size, self.buckets, rng)
+        return plan(self.lengths, self.batch_size, self.buckets, rng)
+
+    def tags(self, row):
+        """Returns the indices of a sentence's tags, -1 where they are not known."""
+        words = slice(*self.sentences.starts[row : row + 2])
+        if self.labels is None:
+            return np.full(words.stop - words.start, -1)
+        return self.labels[words]
 
     def batch(self, number):
         """Returns the inputs and targets of a batch.
@@ -57,22 +61,92 @@ class SentenceBatches:
         A batch with fewer sentences is filled up with empty ones.
 
         Returns:
-            `(inputs, tags)`: see `CrossViewTagger`.
+            `(inputs, tags)`: see `CrossViewModel`.
         """
-        rows, length = self.rows(number)
+        inputs, tags = self.assembled(*self.rows(number))
+        labelled = np.full(self.batch_size, self.labels is not None, "int32")
+        return {**inputs, "labelled": labelled}, tags
+
+
+class WordBatches(SentenceBatches):
+    """Batches of whole words and of their letters, which `BiLSTMEncoder` reads.
+
+    Args:
+        sentences: See `SentenceBatches`.
+        vocabulary: The model's `WordVocabulary`.
+        labels: See there; so for the others.
+        batch_size: See there.
+        seed: See there.
+    """
+
+    def __init__(self, sentences, vocabulary, labels, batch_size, seed=None):
+        super().__init__(sentences, sentences.lengths, labels, batch_size, seed)
+        word_ids, character_ids = vocabulary.encode(sentences.forms)
+        # At -1, the last row, is padding.
+        self.word_ids = np.append(word_ids, 0).astype("int32")
+        self.character_ids = np.pad(character_ids, [(0, 1), (0, 0)])
+
+    def assembled(self, rows, length):
+        """Returns inputs and tags of some sentences."""
         forms = np.full((self.batch_size, length), -1, "int32")
         forms[: len(rows)] = self.sentences.padded(rows, length)
         tags = np.full((self.batch_size, length), -1, "int32")
-        if self.labels is not None:
-            for row, i in zip(tags, rows, strict=False):
-                row[: len(self.labels[i])] = self.labels[i]
+        for row, i in zip(tags, rows, strict=False):
+            known = self.tags(i)
+            row[: len(known)] = known
         inputs = {
             "word_ids": self.word_ids[forms],
             "character_ids": self.character_ids[forms],
             "padding_mask": (forms >= 0).astype("int32"),
-            "labelled": np.full(self.batch_size, self.labels is not None, "int32"),
         }
         return inputs, tags
+
+
+class PieceBatches(SentenceBatches):
+    """Batches of word pieces, which a `TokenTagger` reads.
+
+    A sentence that is longer than the tagger reads is cut between words.
+
+    Args:
+        sentences: See `SentenceBatches`.
+        tagger: The `TokenTagger`.
+        labels: See there; so for the others.
+        batch_size: See there.
+        seed: See there.
+    """
+
+    def __init__(self, sentences, tagger, labels, batch_size, seed=None):
+        self.tagger = tagger
+        self.pieces = tagger.pieces_of(sentences.forms)
+        sizes = np.array([len(ids) for ids in self.pieces], "int64")
+        sentences = sentences.cut(sizes, tagger.room)
+        ends = np.concatenate([[0], np.cumsum(sizes[sentences.ids])])
+        lengths = np.diff(ends[sentences.starts]) + 2  # [CLS] and [SEP]
+        super().__init__(sentences, lengths, labels, batch_size, seed)
+
+    def assembled(self, rows, length):
+        """Returns inputs and tags of some sentences; tags stand at first pieces."""
+        features = [
+            self.feature([self.pieces[i] for i in self.sentences.of(row)], row)
+            for row in rows
+        ]
+        features += [self.feature([])] * (self.batch_size - len(rows))
+        padding_id = self.tagger.tokenizer.padding_id
+        every = np.arange(self.batch_size)
+        inputs, targets, *_ = assemble(
+            features, every, self.batch_size, length, padding_id
+        )
+        return inputs, targets["tag"]
+
+    def feature(self, words, row=None):
+        """Returns the `Feature` of words in pieces, with each word's successor."""
+        tags = [] if row is None else self.tags(row)
+        feature = self.tagger.feature(words, tags, row)
+        (starts,) = np.nonzero(feature.inputs["word_starts"])
+        following = np.zeros(len(feature.inputs["token_ids"]), "int32")
+        following[starts] = np.append(starts, len(following) - 1)[1:]
+        feature.inputs["next_starts"] = following
+        return feature
 
 
 def alternating(kinds, step=0, count=tf.data.INFINITE_CARDINALITY):
@@ -97,8 +171,7 @@ def alternating(kinds, step=0, count=tf.data.INFINITE_CARDINALITY):
     return as_dataset(batches, kinds[0].batch(0), count)
 
 
-def in_order(sentences, vocabulary, labels=None, batch_size=64):
-    """Yields `(rows, inputs, tags)` of all sentences, lists of words, once."""
-    batches = SentenceBatches(Sentences(sentences), vocabulary, labels, batch_size)
+def in_order(batches):
+    """Yields `(rows, inputs, tags)` of all batches of a pass."""
     for number in range(len(batches)):
         yield batches.rows(number)[0], *batches.batch(number)

@@ -19,6 +19,25 @@ BOUNDS = {
     "max_unlabelled": Bounds(1),
     "rate_decay": Bounds(0),
     "momentum": Bounds(0, 1),
+    "word_dropout": Bounds(0, 1),
+    "vat_norm": Bounds(0, above=True),
+    "confidence": Bounds(0, 1),
+}
+
+
+View = Literal["forward", "backward", "future", "past", "full", "word_dropout", "vat"]
+
+#: What fields that are not given are on the thesis's networks (table 4.1).
+PUBLISHED = {
+    "optimizer": "sgd",
+    "labelled_dropout": 0.5,
+    "unlabelled_dropout": 0.8,
+}
+#: What they are on pretrained encoders.
+PRETRAINED = {
+    "optimizer": "adamw",
+    "labelled_dropout": 0.1,
+    "unlabelled_dropout": 0.1,
 }
 
 
@@ -29,7 +48,8 @@ class CrossViewConfig:
     output: str
     """Directory of the run; continues the run that it holds, if any."""
     preset: str = "base"
-    """Size of the networks: tiny, base or large."""
+    """Size of the networks: tiny, base or large. Or a pretrained encoder, instead of
+    LSTMs: a trained preset's name (tiny_en), or the directory of one."""
     unlabelled: tuple[str, ...] = ()
     """Text without labels: files, globs, directories, `tfds:NAME` or `python-docs`.
     Without any, the primary module learns alone: the supervised baseline."""
@@ -39,12 +59,21 @@ class CrossViewConfig:
     """What to do with its lines that are not UTF-8."""
     max_unlabelled: int = 1_000_000
     """Unlabelled sentences to use, at most; a million takes about 200 MB of memory."""
-    views: tuple[Literal["forward", "backward", "future", "past", "full"], ...] = (
-        *("forward", "backward", "future", "past", "full"),
-    )
-    """What the auxiliary modules see of a sentence."""
+    views: tuple[View, ...] = ("forward", "backward", "future", "past", "full")
+    """What the auxiliary modules see of a sentence. With `word_dropout` or `vat` alone
+    the primary module learns from itself: the thesis's baselines (4.3.2)."""
+    word_dropout: float = 0.1
+    """The probability that the view `word_dropout` removes a word."""
+    vat_norm: float = 0.5
+    """The norm of the noise that the view `vat` adds to a sentence's embeddings."""
+    hard_targets: bool = False
+    """Whether the likeliest tags are learned, and not the probabilities."""
+    confidence: float = 0.0
+    """The least probability of an unlabelled word's likeliest tag for it to be learned
+    from."""
     vocabulary_size: int = 50_000
-    """Words with a vector of their own: the most frequent ones in all text."""
+    """Words with a vector of their own: the most frequent ones in all text. A
+    pretrained encoder has its own vocabulary."""
     word_vectors: str | None = None
     """A file of word vectors in GloVe's format to start from, as wide as the preset's:
     300 in base and large."""
@@ -52,20 +81,27 @@ class CrossViewConfig:
     """Updates, labelled and unlabelled ones."""
     batch_size: int = 64
     """Sentences in an update."""
-    learning_rate: float = 0.5
-    """Learning rate of the first update."""
+    optimizer: Literal["sgd", "adamw"] | None = None
+    """SGD with momentum, the thesis's; or AdamW with warm-up, linear decay and lower
+    rates for lower layers, as the paper of a pretrained encoder fine-tunes it. If not
+    given, what belongs to the preset."""
+    learning_rate: float | None = None
+    """Learning rate of the first update, 0.5 if not given; with AdamW the greatest one,
+    the paper's if not given."""
     rate_decay: float = 0.005
-    """It falls to `learning_rate / (1 + rate_decay * sqrt(updates))`."""
+    """With SGD, it falls to `learning_rate / (1 + rate_decay * sqrt(updates))`."""
     momentum: float = 0.9
-    """Of the gradients."""
+    """Of the gradients, with SGD."""
     clip_norm: float = 1.0
     """Largest global norm of the gradient; 0 for no limit. The thesis names none."""
     ema: float = 0.998
     """Momentum of the average of the weights that is the result; 0 for none."""
-    labelled_dropout: float = 0.5
-    """Dropout rate of words' vectors and LSTMs' outputs on labelled sentences."""
-    unlabelled_dropout: float = 0.8
-    """That on unlabelled ones."""
+    labelled_dropout: float | None = None
+    """Dropout rate of words' vectors and LSTMs' outputs on labelled sentences, 0.5 if
+    not given; of a pretrained encoder and its head on all sentences, 0.1."""
+    unlabelled_dropout: float | None = None
+    """That on unlabelled ones, 0.8; of what the auxiliary modules read of a pretrained
+    encoder, 0.1."""
     label_smoothing: float = 0.1
     """Of the known tags."""
     seed: int = 0
@@ -82,13 +118,24 @@ class CrossViewConfig:
         """Returns the `--smoke` form: the same path through the code, in seconds."""
         return dataclasses.replace(
             self,
-            preset="tiny",
+            preset="tiny" if self.preset in ("base", "large") else self.preset,
             vocabulary_size=min(self.vocabulary_size, 500),
             max_unlabelled=min(self.max_unlabelled, 100),
             steps=8,
             batch_size=8,
             interval=4,
         )
+
+    def completed(self, pretrained):
+        """Returns it with what belongs to the preset where a field is not given."""
+        defaults = PRETRAINED if pretrained else PUBLISHED
+        missing = {n: v for n, v in defaults.items() if getattr(self, n) is None}
+        if self.optimizer == "adamw" and not pretrained:
+            raise ValueError(
+                "--optimizer adamw is how pretrained encoders are fine-tuned; --preset "
+                f"{self.preset} is none. Leave it out, or name such a preset."
+            )
+        return dataclasses.replace(self, **missing)
 
     def check(self):
         """Raises a `ValueError` for a setting that cannot work; names the flag."""

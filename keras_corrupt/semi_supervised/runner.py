@@ -1,6 +1,7 @@
 """A run of Cross-View Training: from labelled files and plain text to a preset.
 
-output/preset          the tagger, with the average of the weights
+output/preset          the tagger, with the average of the weights: a `CrossViewTagger`,
+                       or on a pretrained encoder a `TokenTagger`
 output/predictions     its tags for every split but the training one
 output/results.json    its metrics on these
 output/metrics.csv, curves.png, checkpoints, tensorboard
@@ -15,10 +16,12 @@ from pathlib import Path
 import keras
 import numpy as np
 
-from keras_corrupt.semi_supervised.batches import SentenceBatches, alternating
-from keras_corrupt.semi_supervised.cost import update_flops
+from keras_corrupt.downstream import TokenTagger, kept_results
+from keras_corrupt.semi_supervised.batches import alternating
+from keras_corrupt.semi_supervised.optimizer import optimizer_of
 from keras_corrupt.semi_supervised.sentences import Sentences, unlabelled_sentences
 from keras_corrupt.semi_supervised.tagger import CrossViewTagger
+from keras_corrupt.semi_supervised.token_tagger import CrossViewTokenTagger
 from keras_corrupt.semi_supervised.vocabulary import WordVocabulary
 from keras_corrupt.semi_supervised.word_vectors import read_word_vectors
 from keras_corrupt.tasks.task import describe_skipped, describe_unseen
@@ -31,8 +34,6 @@ from keras_corrupt.training.run_directory import (
     write_whole,
 )
 from keras_corrupt.training.runner import xla_pays
-from keras_corrupt.training.schedules import InverseRootDecay
-from keras_corrupt.training.sgd import SGD
 
 
 def train_tagger(task, config):
@@ -52,11 +53,11 @@ def train_tagger(task, config):
         CheckpointError: A checkpoint could not be written or read.
     """
     config.check()
-    if config.preset not in CrossViewTagger.presets:
-        raise ValueError(
-            f"`preset={config.preset}` is unknown; known are "
-            f"{', '.join(CrossViewTagger.presets)}."
-        )
+    pretrained = config.preset not in CrossViewTagger.presets
+    config = config.completed(pretrained)
+    keras.utils.set_random_seed(config.seed)
+    # Before the text is read, which takes longer.
+    tagger = pretrained_tagger(task, config) if pretrained else None
     output = Path(config.output)
     labelled = Sentences(task.splits["train"].examples)
     unlabelled = Sentences([])
@@ -67,19 +68,24 @@ def train_tagger(task, config):
         unlabelled = Sentences(islice(found, config.max_unlabelled))
     settings = {**config.as_dict(), "backend": keras.backend.backend()}
     with run_directory(output, settings):
-        keras.utils.set_random_seed(config.seed)
-        counts = labelled.counts() + unlabelled.counts()
-        vocabulary = WordVocabulary.of(counts, config.vocabulary_size)
+        vocabulary = None
+        if pretrained:
+            identity = {"preset": kept_results.fingerprint(config.preset)}
+        else:
+            counts = labelled.counts() + unlabelled.counts()
+            vocabulary = WordVocabulary.of(counts, config.vocabulary_size)
+            words = fingerprint(vocabulary.words, vocabulary.characters)
+            identity = {"vocabulary": words}
         fingerprints = {
-            "vocabulary": fingerprint(vocabulary.words, vocabulary.characters),
+            **identity,
             "text": fingerprint(
                 unlabelled.forms,
                 hashlib.sha256(unlabelled.ids.tobytes()).hexdigest(),
                 *(task.splits[name].fingerprint() for name in sorted(task.splits)),
             ),
         }
-        record_examples(output, fingerprints, "The text")
-        model = build(task, vocabulary, config)
+        record_examples(output, fingerprints, "This command")
+        model = build(task, vocabulary or tagger, config)
         kinds = batches_of(task, labelled, unlabelled, model, config)
         print(banner(task, kinds, model, config), flush=True)
         dev = next(name for name in task.splits if name.startswith("dev"))
@@ -105,49 +111,84 @@ def fingerprint(*parts):
     return hashlib.sha256(json.dumps(parts).encode()).hexdigest()
 
 
-def build(task, vocabulary, config):
-    """Returns the model, compiled, its optimizer built."""
-    model = CrossViewTagger.from_preset(
-        config.preset,
-        words=vocabulary.words,
-        characters=vocabulary.characters,
-        **task.model_arguments,
-        views=config.views if config.unlabelled else (),
-        labelled_dropout=config.labelled_dropout,
-        unlabelled_dropout=config.unlabelled_dropout,
-        label_smoothing=config.label_smoothing,
-        name="tagger",
-    )
+def pretrained_tagger(task, config):
+    """Returns the `TokenTagger` of a pretrained encoder."""
     if config.word_vectors:
-        table = model.encoder.embeddings.word.embeddings
-        words = vocabulary.words
-        vectors = read_word_vectors(config.word_vectors, words, table.shape[1])
-        start = np.array(table)
-        for row, word in enumerate(words, 2):
-            start[row] = vectors.get(word, start[row])
-        table.assign(start)
-        print(f"{len(vectors):,} of {len(words):,} words start from given vectors.")
-    optimizer = SGD(
-        InverseRootDecay(config.learning_rate, config.rate_decay),
-        momentum=config.momentum,
-        global_clipnorm=config.clip_norm or None,
-        use_ema=bool(config.ema),
-        ema_momentum=config.ema or 0.99,
+        raise ValueError(
+            f"`word_vectors` are for networks that read words; preset={config.preset} "
+            "has word pieces and their vectors. Leave them out."
+        )
+    return TokenTagger.from_preset(
+        config.preset, dropout=config.labelled_dropout, **task.model_arguments
     )
+
+
+def build(task, start, config):
+    """Returns the model, compiled, its optimizer built.
+
+    Args:
+        task: The `TaggingTask`.
+        start: The `WordVocabulary` of a new model, or a pretrained `TokenTagger`.
+        config: The `CrossViewConfig`, complete.
+    """
+    arguments = {
+        "views": config.views if config.unlabelled else (),
+        "unlabelled_dropout": config.unlabelled_dropout,
+        "label_smoothing": config.label_smoothing,
+        "word_dropout": config.word_dropout,
+        "vat_norm": config.vat_norm,
+        "hard_targets": config.hard_targets,
+        "confidence": config.confidence,
+        "name": "tagger",
+    }
+    if isinstance(start, TokenTagger):
+        model = CrossViewTokenTagger(start, **arguments)
+    else:
+        model = CrossViewTagger.from_preset(
+            config.preset,
+            words=start.words,
+            characters=start.characters,
+            **task.model_arguments,
+            labelled_dropout=config.labelled_dropout,
+            **arguments,
+        )
+        if config.word_vectors:
+            start_from_vectors(model, config.word_vectors)
+    optimizer = optimizer_of(config, model, task.name)
     model.compile(optimizer, jit_compile=xla_pays())
     optimizer.build(model.trainable_variables)
     return model
 
 
+def start_from_vectors(model, path):
+    """Gives words their vectors of a file, those that it has."""
+    table = model.encoder.embeddings.word.embeddings
+    words = model.vocabulary.words
+    vectors = read_word_vectors(path, words, table.shape[1])
+    start = np.array(table)
+    for row, word in enumerate(words, 2):
+        start[row] = vectors.get(word, start[row])
+    table.assign(start)
+    print(f"{len(vectors):,} of {len(words):,} words start from given vectors.")
+
+
 def batches_of(task, labelled, unlabelled, model, config):
     """Returns the batches of labelled and, if there are any, unlabelled sentences."""
-    index_of = {label: i for i, label in enumerate(model.labels)}
-    labels = [[index_of[tag] for tag in tags] for tags in task.splits["train"].labels]
     size, seed = config.batch_size, config.seed
-    kinds = [SentenceBatches(labelled, model.vocabulary, labels, size, seed)]
+    labels = indices(task.splits["train"], model)
+    kinds = [model.batches(labelled, labels, size, seed)]
     if len(unlabelled):
-        kinds.append(SentenceBatches(unlabelled, model.vocabulary, None, size, seed))
+        kinds.append(model.batches(unlabelled, None, size, seed))
     return kinds
+
+
+def indices(split, model):
+    """Returns the indices of the tags of all words of a split.
+
+    A tag that training has not has no class, and adds nothing to the loss: -1.
+    """
+    index_of = {label: i for i, label in enumerate(model.labels)}
+    return np.array([index_of.get(t, -1) for tags in split.labels for t in tags])
 
 
 def validate(model, task, name, batch_size):
@@ -157,11 +198,8 @@ def validate(model, task, name, batch_size):
         Dict of floats; names begin with `val_`. The loss is that of known tags.
     """
     split = task.splits[name]
-    index_of = {label: i for i, label in enumerate(model.labels)}
-    # A tag that training has not has no class, and adds nothing to the loss.
-    labels = [[index_of.get(tag, -1) for tag in tags] for tags in split.labels]
-    batches = SentenceBatches(
-        Sentences(split.examples), model.vocabulary, labels, batch_size
+    batches = model.batches(
+        Sentences(split.examples), indices(split, model), batch_size
     )
     with averaged(model):
         losses = model.evaluate(
@@ -197,8 +235,8 @@ def use_average(model):
 
 
 def mean_length(kinds):
-    """Returns the mean number of words of a sentence, over batches of all kinds."""
-    return np.mean([kind.sentences.lengths.mean() for kind in kinds])
+    """Returns the mean length of a sentence, over batches of all kinds."""
+    return np.mean([kind.lengths.mean() for kind in kinds])
 
 
 def banner(task, kinds, model, config):
@@ -215,17 +253,16 @@ def banner(task, kinds, model, config):
     )
     parameters = {name: net.count_params() for name, net in model.networks.items()}
     parameters["auxiliary"] = sum(m.count_params() for m in model.auxiliary)
-    flops = config.batch_size * update_flops(model, round(mean_length(kinds)))
+    flops = config.batch_size * model.update_flops(round(mean_length(kinds)))
     lines = {
-        "model": f"CrossViewTagger {config.preset}, {len(model.labels)} tags",
+        "model": f"{type(model).__name__} {config.preset}, {len(model.labels)} tags",
         "backend": keras.backend.backend(),
         "parameters": ", ".join(f"{name} {n:,}" for name, n in parameters.items()),
         "labelled": f"{len(kinds[0].sentences):,} sentences{skipped}{unseen}",
         "unlabelled": f"{len(kinds[1].sentences):,} sentences, {len(model.views)} views"
         if len(kinds) > 1
         else "none: the primary module learns alone",
-        "vocabulary": f"{model.vocabulary.num_words:,} words, "
-        f"{model.vocabulary.num_characters:,} characters",
+        "vocabulary": model.reads,
         "run": f"{config.steps:,} updates of {config.batch_size} sentences, "
         f"{flops:.2e} FLOPs each, {config.steps * flops:.2e} in all",
         "output": config.output,

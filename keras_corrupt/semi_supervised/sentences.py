@@ -1,5 +1,6 @@
 """Sentences in compact form, and those of plain text."""
 
+import copy
 import re
 from array import array
 from collections import Counter
@@ -7,6 +8,7 @@ from collections import Counter
 import numpy as np
 
 from keras_corrupt.data.corpus import CorpusError, open_corpus
+from keras_corrupt.downstream.token_tagger import windows
 
 # Where a sentence ends: a stop, what closes with it, space, and no small letter next.
 _END = re.compile(r"(?:(?<=[.!?])|(?<=[.!?][\"'”’)\]]))\s+(?=[^\sa-z])")
@@ -95,10 +97,37 @@ class Sentences:
         counts = np.bincount(self.ids, minlength=len(self.forms)).tolist()
         return Counter(dict(zip(self.forms, counts, strict=True)))
 
+    def of(self, row):
+        """Returns the ids of a sentence's words, int32 `[words]`."""
+        return self.ids[self.starts[row] : self.starts[row + 1]]
+
+    def cut(self, sizes, room):
+        """Returns the same words in sentences that hold no more than fits.
+
+        Args:
+            sizes: The size of each form, int `[forms]`, none larger than `room`.
+            room: The largest sum of sizes in a sentence. One that is larger becomes
+                several, cut between words.
+
+        >>> sentences = Sentences([["a", "b", "c"], [], ["a"]])
+        >>> sentences.cut(np.array([2, 1, 2]), room=3).starts.tolist()
+        [0, 2, 3, 3, 4]
+        """
+        ends = np.concatenate([[0], np.cumsum(sizes[self.ids])])
+        found = copy.copy(self)
+        further = [
+            self.starts[row] + start
+            for row in np.flatnonzero(np.diff(ends[self.starts]) > room)
+            for start, _ in windows(sizes[self.of(row)], room)[1:]
+        ]
+        starts = np.concatenate([self.starts, np.array(further, "int64")])
+        found.starts = np.sort(starts)
+        return found
+
     def padded(self, rows, length):
         """Returns the ids of some sentences, int32 `[rows, length]`, padded with -1."""
         padded = np.full((len(rows), length), -1, "int32")
         for row, i in zip(padded, rows, strict=True):
-            words = self.ids[self.starts[i] : self.starts[i + 1]]
+            words = self.of(i)
             row[: len(words)] = words
         return padded

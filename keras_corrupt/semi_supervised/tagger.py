@@ -7,13 +7,16 @@ from keras import ops
 from keras_corrupt.encoders import BiLSTMEncoder
 from keras_corrupt.encoders.bilstm_cost import bilstm_parameters
 from keras_corrupt.models import preset_directory
-from keras_corrupt.semi_supervised import objective
-from keras_corrupt.semi_supervised.batches import in_order
+from keras_corrupt.semi_supervised.batches import WordBatches, in_order
+from keras_corrupt.semi_supervised.cost import bilstm_update_flops
+from keras_corrupt.semi_supervised.cross_view_model import (
+    VIEWS,
+    CrossViewModel,
+    check_rates,
+)
 from keras_corrupt.semi_supervised.presets import PRESETS
+from keras_corrupt.semi_supervised.sentences import Sentences
 from keras_corrupt.semi_supervised.vocabulary import WordVocabulary
-
-#: What auxiliary modules can see of a sentence: see `views_of`.
-VIEWS = ("forward", "backward", "future", "past", "full")
 
 
 def views_of(layers):
@@ -34,43 +37,12 @@ def views_of(layers):
     }
 
 
-class PredictionModule(keras.layers.Layer):
-    """A hidden layer and a softmax: softmax(U ReLU(W h) + b).
-
-    Args:
-        hidden_size: Width of the hidden layer.
-        num_classes: Number of classes.
-    """
-
-    def __init__(self, hidden_size, num_classes, **kwargs):
-        super().__init__(**kwargs)
-        self.hidden = keras.layers.Dense(
-            hidden_size, "relu", use_bias=False, dtype=self.dtype_policy, name="hidden"
-        )
-        self.output_layer = keras.layers.Dense(
-            num_classes, dtype=self.dtype_policy, name="output"
-        )
-
-    def build(self, input_shape):
-        self.hidden.build(input_shape)
-        self.output_layer.build((None, None, self.hidden.units))
-
-    def call(self, states):
-        """Returns logits, `[batch, length, classes]`."""
-        return self.output_layer(self.hidden(states))
-
-
 @keras.saving.register_keras_serializable(package="keras_corrupt")
-class CrossViewTagger(keras.Model):
+class CrossViewTagger(CrossViewModel):
     """Tags words, and learns from text without tags what its views agree on.
 
     It reads a dict of int32 arrays: `word_ids` and `padding_mask`, `[batch, length]`,
-    `character_ids`, `[batch, length, characters]`, and for training `labelled`,
-    `[batch]`, 1 for sentences whose tags are known. Targets are the tags' indices,
-    `[batch, length]`, or -1.
-
-    Only the encoder and the primary module are saved in presets: the auxiliary ones
-    are of use in training alone.
+    `character_ids`, `[batch, length, characters]`, and what `CrossViewModel` says.
 
     Args:
         words: The vocabulary's words: see `WordVocabulary`.
@@ -78,12 +50,12 @@ class CrossViewTagger(keras.Model):
         labels: The names of all tags.
         encoder: Sizes of `BiLSTMEncoder` other than its own.
         hidden_size: Width of the prediction modules' hidden layers.
-        views: What auxiliary modules there are, of `VIEWS`; none for a model that
-            learns from labelled sentences alone.
+        views: See `CrossViewModel`.
         labelled_dropout: Dropout rate of words and LSTMs on labelled sentences.
         unlabelled_dropout: That on unlabelled ones.
-        label_smoothing: Of known tags.
+        label_smoothing: See `CrossViewModel`.
         tokenizer: `None`; presets of other models have one.
+        kwargs: Others of `CrossViewModel`.
 
     Example:
 
@@ -112,34 +84,14 @@ class CrossViewTagger(keras.Model):
         tokenizer=None,
         **kwargs,
     ):
-        super().__init__(**kwargs)
-        self.autocast = False  # ids
-        unknown = [view for view in views if view not in VIEWS]
-        if unknown or len(set(views)) != len(views):
-            raise ValueError(
-                f"`views` must be different ones of {', '.join(VIEWS)}; got {views}."
-            )
-        if not labels or len(set(labels)) != len(labels):
-            raise ValueError(
-                f"`labels` must be different names of tags; got {labels!r}."
-            )
-        rates = {
-            "labelled_dropout": labelled_dropout,
-            "unlabelled_dropout": unlabelled_dropout,
-            "label_smoothing": label_smoothing,
-        }
-        for name, rate in rates.items():
-            if not 0 <= rate < 1:
-                raise ValueError(
-                    f"`{name}` must be at least 0 and less than 1; got {rate!r}."
-                )
+        super().__init__(labels, views, label_smoothing, **kwargs)
+        check_rates(
+            labelled_dropout=labelled_dropout, unlabelled_dropout=unlabelled_dropout
+        )
         self.vocabulary = WordVocabulary(words, characters)
-        self.labels = list(labels)
         self.hidden_size = hidden_size
-        self.views = tuple(views)
         self.labelled_dropout = labelled_dropout
         self.unlabelled_dropout = unlabelled_dropout
-        self.label_smoothing = label_smoothing
         self.encoder = BiLSTMEncoder(
             self.vocabulary.num_words,
             self.vocabulary.num_characters,
@@ -151,85 +103,63 @@ class CrossViewTagger(keras.Model):
         size = self.encoder.projection_size
         whole = 2 * size * len(self.encoder.lstms)
 
-        def module(name, width):
-            made = PredictionModule(
-                hidden_size, len(self.labels), dtype=self.dtype_policy, name=name
-            )
-            made.build((None, None, width))
-            return made
-
-        self.primary = module("primary", whole)
+        self.primary = self.module("primary", whole, hidden_size)
         self.auxiliary = [
-            module(view, whole if view == "full" else size) for view in self.views
+            self.module(view, whole if view == "full" else size, hidden_size)
+            for view in self.module_views
         ]
-        self.supervised_tracker = keras.metrics.Mean(name="supervised_loss")
-        if self.views:
-            self.cross_view_tracker = keras.metrics.Mean(name="cross_view_loss")
+        self.embedding_width = self.encoder.embeddings.size
         self.built = True
 
-    def call(self, inputs, training=False):
-        """Returns a dict of what the modules make of sentences.
+    def encode(self, inputs, training=False, noise=None):
+        rates = None
+        if training:
+            labelled = inputs["labelled"] > 0
+            rates = ops.where(labelled, self.labelled_dropout, self.unlabelled_dropout)
+        return views_of(self.encoder(inputs, rates, noise))
 
-        Returns:
-            `logits`, `[batch, length, tags]`, of the primary module; in training also
-            `auxiliary`, a list of those of the others, and `targets`, the primary
-            module's probabilities without dropout.
-        """
-        if not training:
-            return {"logits": self.primary(views_of(self.encoder(inputs))["full"])}
-        labelled = inputs["labelled"]
-        rates = ops.where(labelled > 0, self.labelled_dropout, self.unlabelled_dropout)
-        views = views_of(self.encoder(inputs, rates))
-        outputs = {"logits": self.primary(views["full"])}
-        if self.views:
-            outputs["auxiliary"] = [
-                module(views[view])
-                for view, module in zip(self.views, self.auxiliary, strict=True)
-            ]
-            outputs["targets"] = self.targets(inputs)
-        return outputs
+    def predict_from(self, encoded, training=False):
+        return self.primary(encoded["full"])
 
-    def targets(self, inputs):
-        """Returns the primary module's probabilities without dropout, for learning.
+    def auxiliary_logits(self, inputs, encoded):
+        modules = zip(self.module_views, self.auxiliary, strict=True)
+        return {view: module(encoded[view]) for view, module in modules}
 
-        They cost a pass of the encoder, which a batch without unlabelled sentences
-        is spared.
-        """
-        classes = len(self.labels)
-        shape = (*ops.shape(inputs["word_ids"]), classes)
-        return ops.stop_gradient(
-            ops.cond(
-                ops.any(inputs["labelled"] == 0),
-                lambda: ops.softmax(ops.cast(self.call(inputs)["logits"], "float32")),
-                lambda: ops.full(shape, 1.0 / classes, "float32"),
-            )
+    def without_some_words(self, inputs):
+        word_ids = inputs["word_ids"]
+        drawn = keras.random.uniform(ops.shape(word_ids), seed=self.seed_generator)
+        removed = ops.logical_and(drawn < self.word_dropout, word_ids > 0)
+        removed_id = ops.cast(self.vocabulary.removed_id, word_ids.dtype)
+        return {
+            **inputs,
+            "word_ids": ops.where(removed, removed_id, word_ids),
+            "character_ids": ops.where(removed[..., None], 0, inputs["character_ids"]),
+        }
+
+    def words(self, inputs):
+        return inputs["padding_mask"]
+
+    def batches(self, sentences, labels=None, batch_size=64, seed=None):
+        return WordBatches(sentences, self.vocabulary, labels, batch_size, seed)
+
+    def update_flops(self, length):
+        return bilstm_update_flops(self, length)
+
+    @property
+    def reads(self):
+        """What a sentence is made of, for a run's banner."""
+        vocabulary = self.vocabulary
+        return (
+            f"{vocabulary.num_words:,} words, {vocabulary.num_characters:,} characters"
         )
-
-    def compute_loss(
-        self, x=None, y=None, y_pred=None, sample_weight=None, training=True
-    ):
-        """The mean over labelled words, plus the mean over unlabelled ones."""
-        words = ops.cast(x["padding_mask"], "float32")
-        labelled = ops.cast(x["labelled"], "float32")[:, None] * words
-        loss = objective.supervised_loss(
-            y_pred["logits"], y, labelled, self.label_smoothing
-        )
-        self.supervised_tracker.update_state(loss, ops.sum(labelled))
-        if "auxiliary" in y_pred:
-            unlabelled = words - labelled
-            cross_view = objective.cross_view_loss(
-                y_pred["targets"], y_pred["auxiliary"], unlabelled
-            )
-            self.cross_view_tracker.update_state(cross_view, ops.sum(unlabelled))
-            loss = loss + cross_view
-        return loss
 
     def predictions(self, sentences, batch_size=64):
         """Returns a list of tags for each sentence, a list of words."""
         sentences = list(sentences)
         check_sentences(sentences)
         found = [[] for _ in sentences]
-        for rows, inputs, _ in in_order(sentences, self.vocabulary, None, batch_size):
+        batches = self.batches(Sentences(sentences), batch_size=batch_size)
+        for rows, inputs, _ in in_order(batches):
             logits = np.array(self.predict_on_batch(inputs)["logits"])
             for i, tags in zip(rows, logits.argmax(-1), strict=False):
                 found[i] = [self.labels[tag] for tag in tags[: len(sentences[i])]]
@@ -265,7 +195,7 @@ class CrossViewTagger(keras.Model):
             ValueError: A size in it is none.
         """
         sizes = {
-            "vocabulary_size": len(config["words"]) + 2,
+            "vocabulary_size": len(config["words"]) + 3,
             "num_characters": len(config["characters"]) + 4,
             **config["encoder"],
         }

@@ -8,9 +8,10 @@ import numpy as np
 class WordVocabulary:
     """Gives ids to words, by their lower-cased form, and to their characters.
 
-    Word ids are 0 for padding, 1 for a word that is not known, and from 2 on those of
-    `words`. Character ids are 0 for padding, 1 for one that is not known, 2 and 3 for a
-    word's beginning and end, and from 4 on those of `characters`.
+    Word ids are 0 for padding, 1 for a word that is not known, from 2 on those of
+    `words`, and `removed_id` for one that was removed. Character ids are 0 for padding,
+    1 for one that is not known, 2 and 3 for a word's beginning and end, and from 4 on
+    those of `characters`.
 
     Args:
         words: Lower-cased words, each once.
@@ -63,6 +64,11 @@ class WordVocabulary:
     @property
     def num_words(self):
         """Number of word ids."""
+        return len(self.words) + 3
+
+    @property
+    def removed_id(self):
+        """The id of the token REMOVED (Clark's thesis, 4.3.2), the last one."""
         return len(self.words) + 2
 
     @property

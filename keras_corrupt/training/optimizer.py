@@ -101,7 +101,8 @@ class AdamW(keras.optimizers.Optimizer):
     def apply(self, grads, trainable_variables=None):
         # Keras clips, accumulates and averages on each replica; with the sum over the
         # replicas all do the same as one device does.
-        super().apply(sum_over_replicas(dense(grads)), trainable_variables)
+        grads = dense(grads, trainable_variables or self._trainable_variables)
+        super().apply(sum_over_replicas(grads), trainable_variables)
 
     def _backend_update_step(self, grads, trainable_variables, learning_rate):
         # Each replica updates its own copy. Keras would add up the gradients here.
@@ -176,16 +177,17 @@ class AdamW(keras.optimizers.Optimizer):
         }
 
 
-def dense(gradients):
-    """Returns gradients in which a token that occurs twice counts once.
+def dense(gradients, variables):
+    """Returns the gradients of variables; a token that occurs twice counts once.
 
     On TensorFlow a gathered embedding's gradient lists a token's row once for each
     occurrence, and Keras squares the rows before it adds them up, in the norm and in
-    the second moment. Adding zeros makes it one dense tensor first.
+    the second moment. Adding zeros makes it one dense tensor first. What came through
+    a branch does not know its shape, but the variable does.
     """
     return [
-        ops.zeros(g.shape, g.dtype) + g if hasattr(g, "indices") else g
-        for g in gradients
+        ops.zeros(v.shape, g.dtype) + g if hasattr(g, "indices") else g
+        for g, v in zip(gradients, variables, strict=True)
     ]
 
 

@@ -13,4 +13,5 @@ class SGD(keras.optimizers.SGD):
     """
 
     def apply(self, grads, trainable_variables=None):
-        super().apply(dense(grads), trainable_variables)
+        grads = dense(grads, trainable_variables or self._trainable_variables)
+        super().apply(grads, trainable_variables)

@@ -1,7 +1,10 @@
 import numpy as np
 import pytest
 
-from keras_corrupt.semi_supervised import CrossViewTagger
+from keras_corrupt.downstream import TokenTagger
+from keras_corrupt.semi_supervised import CrossViewTagger, CrossViewTokenTagger
+from keras_corrupt.semi_supervised.sentences import Sentences
+from keras_corrupt.tokenizers import SPECIAL_TOKENS, WordPieceTokenizer
 
 WORDS = "the a cat dog sat ran on under mat rug quick slow".split()
 LETTERS = "abcdefghijklmnopqrstuvwxyz"
@@ -15,6 +18,23 @@ SIZES = {
     },
     "hidden_size": 7,
 }
+ENCODER = {
+    "vocabulary_size": 40,
+    "num_layers": 2,
+    "hidden_size": 16,
+    "intermediate_size": 32,
+    "num_heads": 2,
+    "max_length": 24,
+    "initializer_range": 0.2,
+}
+#: What each view sees of a sentence, for a word.
+SEES = {
+    "forward": lambda other, word: other <= word,
+    "backward": lambda other, word: other >= word,
+    "future": lambda other, word: other < word,
+    "past": lambda other, word: other > word,
+    "full": lambda other, word: True,
+}
 
 
 def make_tagger(**arguments):
@@ -25,6 +45,20 @@ def make_tagger(**arguments):
 @pytest.fixture
 def tagger():
     return make_tagger()
+
+
+def make_token_tagger(dropout=0.1, **arguments):
+    """A model whose tokenizer cuts some words into several pieces."""
+    pieces = "the a cat do ##g s ##at ran on un ##d ##er mat rug qu ##ick sl ##ow"
+    tokenizer = WordPieceTokenizer([*SPECIAL_TOKENS, *pieces.split()])
+    tagger = TokenTagger(ENCODER, tokenizer, labels=LABELS, dropout=dropout)
+    return CrossViewTokenTagger(tagger, **arguments)
+
+
+def one_batch(model, sentences, tags=None):
+    """The inputs and targets of a batch of all these sentences."""
+    labels = None if tags is None else np.concatenate(tags)
+    return model.batches(Sentences(sentences), labels, len(sentences)).batch(0)
 
 
 def sentences_of(count, longest=9, seed=0):

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from keras_corrupt.data.corpus import CorpusError
-from keras_corrupt.semi_supervised.batches import SentenceBatches, alternating
+from keras_corrupt.semi_supervised.batches import WordBatches, alternating
 from keras_corrupt.semi_supervised.sentences import Sentences, unlabelled_sentences
 from keras_corrupt.semi_supervised.vocabulary import WordVocabulary
 from keras_corrupt.semi_supervised.word_vectors import read_word_vectors
@@ -16,8 +16,8 @@ pytestmark = pytest.mark.tensorflow_only
 def batches_of(count, labelled=True, seed=1, **arguments):
     sentences, tags = sentences_of(count, longest=40, **arguments)
     vocabulary = WordVocabulary(WORDS, LETTERS)
-    labels = tags if labelled else None
-    return SentenceBatches(Sentences(sentences), vocabulary, labels, 4, seed)
+    labels = np.concatenate(tags) if labelled else None
+    return WordBatches(Sentences(sentences), vocabulary, labels, 4, seed)
 
 
 def test_each_pass_has_each_sentence_once_with_its_tags():

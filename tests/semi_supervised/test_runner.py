@@ -7,13 +7,15 @@ import keras
 import numpy as np
 import pytest
 
+from keras_corrupt.downstream import TokenTagger
 from keras_corrupt.semi_supervised import CrossViewTagger, train_tagger
 from keras_corrupt.semi_supervised.cross_view import CrossViewConfig
+from keras_corrupt.semi_supervised.optimizer import optimizer_of
 from keras_corrupt.semi_supervised.presets import PRESETS
 from keras_corrupt.semi_supervised.runner import averaged, build
 from keras_corrupt.semi_supervised.vocabulary import WordVocabulary
 from keras_corrupt.tasks.conll import TaggingTask
-from keras_corrupt.training import SGD
+from keras_corrupt.training import SGD, AdamW, WarmupLinearDecay
 from keras_corrupt.training.callbacks import read_metrics
 from keras_corrupt.training.checkpoint import Checkpoints
 from tests.semi_supervised.conftest import (
@@ -21,6 +23,7 @@ from tests.semi_supervised.conftest import (
     LETTERS,
     SIZES,
     WORDS,
+    make_token_tagger,
     sentences_of,
 )
 
@@ -63,6 +66,21 @@ def finished(files, task, tmp_path_factory):
     return run, train_tagger(task, config_of(files, run))
 
 
+@pytest.fixture(scope="module")
+def pretrained(tmp_path_factory):
+    """A preset to start from."""
+    directory = tmp_path_factory.mktemp("pretrained") / "preset"
+    make_token_tagger().save_to_preset(directory)
+    return str(directory)
+
+
+@pytest.fixture(scope="module")
+def finished_on_encoder(files, task, pretrained, tmp_path_factory):
+    """A run on that preset: its directory and its model."""
+    run = tmp_path_factory.mktemp("on_encoder") / "run"
+    return run, train_tagger(task, config_of(files, run, preset=pretrained))
+
+
 def config_of(files, output, **changes):
     config = CrossViewConfig(
         output=str(output),
@@ -77,10 +95,13 @@ def config_of(files, output, **changes):
     return dataclasses.replace(config, **changes)
 
 
+@pytest.mark.parametrize("kind", ["finished", "finished_on_encoder"])
 def test_a_killed_run_ends_with_the_same_weights(
-    files, task, finished, tmp_path, monkeypatch
+    kind, files, task, pretrained, request, tmp_path, monkeypatch
 ):
-    run, whole = finished
+    run, whole = request.getfixturevalue(kind)
+    preset = {"finished": "tiny", "finished_on_encoder": pretrained}[kind]
+    config = config_of(files, tmp_path / "killed", preset=preset)
 
     class Killed(BaseException):
         pass
@@ -94,9 +115,9 @@ def test_a_killed_run_ends_with_the_same_weights(
 
     monkeypatch.setattr(Checkpoints, "save", save_and_die)
     with pytest.raises(Killed):
-        train_tagger(task, config_of(files, tmp_path / "killed"))
+        train_tagger(task, config)
     monkeypatch.setattr(Checkpoints, "save", save)
-    again = train_tagger(task, config_of(files, tmp_path / "killed"))
+    again = train_tagger(task, config)
     for a, b in zip(whole.get_weights(), again.get_weights(), strict=True):
         np.testing.assert_array_equal(a, b)
     found = [read_metrics(d / "metrics.csv") for d in (run, tmp_path / "killed")]
@@ -120,10 +141,47 @@ def test_what_a_run_leaves(task, finished):
     assert len(lines) == sum(len(words) + 1 for words in dev)
 
 
+def test_what_a_run_on_an_encoder_leaves(task, pretrained, finished_on_encoder):
+    run, model = finished_on_encoder
+    start = TokenTagger.from_preset(pretrained)
+    loaded = TokenTagger.from_preset(run / "preset")
+    dev = task.splits["dev"].examples
+    assert loaded.predictions(dev) == model.predictions(dev)
+    assert loaded.labels == start.labels
+    rows = read_metrics(run / "metrics.csv")
+    assert rows[-1]["cross_view_loss"] > 0 and rows[-1]["supervised_loss"] > 0
+
+
+def test_an_encoder_learns_as_its_paper_fine_tunes_it(finished_on_encoder):
+    _, model = finished_on_encoder
+    optimizer = model.optimizer
+    assert isinstance(optimizer, AdamW) and optimizer.ema_momentum == 0.5
+    rate = WarmupLinearDecay(1e-3, total_steps=6, warmup_steps=0)
+    assert optimizer._learning_rate.get_config() == rate.get_config()
+
+
+def test_lower_layers_learn_at_lower_rates():
+    config = CrossViewConfig("", preset="small", steps=100).completed(True)
+    model = make_token_tagger()
+    model.tagger.encoder.hidden_size = 256  # the thesis's small one
+    optimizer = optimizer_of(config, model, "pos")
+    optimizer.build(model.trainable_variables)
+    rates = {v.path: optimizer.multiplier_of(v) for v in model.trainable_variables}
+    assert {r for p, r in rates.items() if "/layer_0/" in p} == {0.8**2}
+    assert {r for p, r in rates.items() if "encoder/" not in p} == {1.0}
+
+
+def test_a_pretrained_encoder_can_learn_by_sgd(pretrained, task):
+    config = CrossViewConfig("", preset=pretrained, optimizer="sgd").completed(True)
+    optimizer = optimizer_of(config, make_token_tagger(), "pos")
+    assert isinstance(optimizer, SGD) and float(optimizer._learning_rate(0)) == 0.5
+
+
 def compiled(**changes):
-    config = CrossViewConfig(output="", preset="tiny", **changes)
+    config = CrossViewConfig(output="", preset="tiny", **changes).completed(False)
 
     class Labels:
+        name = "tags"
         model_arguments = {"labels": LABELS}
 
     return build(Labels, WordVocabulary(WORDS, LETTERS), config)
@@ -185,10 +243,12 @@ def test_word_vectors_are_where_words_start(tmp_path):
 @pytest.mark.parametrize(
     "changes, message",
     [
-        ({"preset": "huge"}, "`preset=huge` is unknown"),
+        ({"preset": "huge"}, "Unknown preset 'huge'"),
         ({"momentum": 1.0}, "--momentum 1.0 must be"),
         ({"steps": 0}, "--steps 0 must be"),
         ({"views": ()}, "--views is empty"),
+        ({"optimizer": "adamw"}, "--preset tiny is none"),
+        ({"preset": "tiny_en", "word_vectors": "glove"}, "`word_vectors` are for"),
         ({"labelled_dropout": 1.0}, "`labelled_dropout` must be"),
         ({"unlabelled": ("nowhere.txt",)}, "nowhere.txt"),
     ],

@@ -3,28 +3,24 @@ import json
 import keras
 import numpy as np
 import pytest
-from scipy.special import softmax
+from scipy.special import log_softmax, rel_entr, softmax
 
 from keras_corrupt.semi_supervised import CrossViewTagger
-from keras_corrupt.semi_supervised.batches import in_order
-from keras_corrupt.semi_supervised.tagger import VIEWS, views_of
+from keras_corrupt.semi_supervised.cross_view_model import VIEWS
+from keras_corrupt.semi_supervised.tagger import views_of
 from tests.conftest import gradients_of
-from tests.semi_supervised.conftest import LABELS, make_tagger, sentences_of
-
-SEES = {
-    "forward": lambda other, word: other <= word,
-    "backward": lambda other, word: other >= word,
-    "future": lambda other, word: other < word,
-    "past": lambda other, word: other > word,
-    "full": lambda other, word: True,
-}
+from tests.semi_supervised.conftest import (
+    LABELS,
+    SEES,
+    make_tagger,
+    one_batch,
+    sentences_of,
+)
 
 
 def batch_of(tagger, count=4, labelled=True):
     sentences, tags = sentences_of(count)
-    labels = tags if labelled else None
-    ((_, inputs, targets),) = in_order(sentences, tagger.vocabulary, labels, count)
-    return inputs, targets
+    return one_batch(tagger, sentences, tags if labelled else None)
 
 
 @pytest.mark.tensorflow_only
@@ -98,6 +94,83 @@ def test_each_kind_of_batch_trains_its_own_modules(tagger, labelled):
     assert sum(metrics.values()) == pytest.approx(metrics[name])
 
 
+def test_word_dropout_removes_words_for_the_student_alone():
+    tagger = make_tagger(
+        labelled_dropout=0.0,
+        unlabelled_dropout=0.0,
+        views=["word_dropout"],
+        word_dropout=0.4,
+    )
+    inputs, _ = batch_of(tagger, count=40, labelled=False)
+    changed = tagger.without_some_words(inputs)
+    real = inputs["padding_mask"] > 0
+    removed = np.array(changed["word_ids"]) == len(tagger.vocabulary.words) + 2
+    assert 0.3 < removed[real].mean() < 0.5 and not removed[~real].any()
+    kept = np.where(removed, inputs["word_ids"], changed["word_ids"])
+    np.testing.assert_array_equal(kept, inputs["word_ids"])
+    letters = np.where(removed[..., None], 0, inputs["character_ids"])
+    np.testing.assert_array_equal(changed["character_ids"], letters)
+    outputs = tagger(inputs, training=True)
+    plain = np.array(tagger(inputs)["logits"])
+    np.testing.assert_allclose(outputs["logits"], plain, atol=1e-6)
+    assert not np.allclose(outputs["auxiliary"][0], plain, atol=1e-3)
+
+
+def test_students_differ_from_step_to_step():
+    tagger = make_tagger(views=["word_dropout", "vat"], word_dropout=0.5)
+    inputs, targets = batch_of(tagger, labelled=False)
+    tagger.compile(keras.optimizers.SGD(0.0))
+    losses = [tagger.train_on_batch(inputs, targets)[0] for _ in range(3)]
+    assert len(set(map(float, losses))) == 3
+
+
+def test_adversarial_noise_changes_predictions_more_than_others():
+    tagger = make_tagger(views=["vat"], vat_norm=1e-2)
+    inputs, _ = batch_of(tagger, labelled=False)
+    words = inputs["padding_mask"]
+    logits = np.array(tagger(inputs)["logits"])
+    targets = softmax(logits, axis=-1)
+
+    def divergence(noise):
+        changed = tagger.predict_from(tagger.encode(inputs, noise=noise))
+        changed = log_softmax(np.array(changed, "float64"), axis=-1)
+        each = (targets * (log_softmax(logits.astype("float64"), -1) - changed)).sum(-1)
+        return (each * words).sum(axis=1)
+
+    noise = np.array(tagger.adversarial_noise(inputs, targets))
+    np.testing.assert_allclose(np.sqrt((noise**2).sum((1, 2))), 1e-2, rtol=1e-4)
+    assert not noise[words == 0].any()
+    rng = np.random.default_rng(0)
+    for _ in range(5):
+        other = rng.normal(size=noise.shape) * words[..., None]
+        other *= 1e-2 / np.sqrt((other**2).sum((1, 2), keepdims=True))
+        assert (divergence(noise) > divergence(other.astype("float32"))).all()
+
+
+def test_hard_targets_and_confidence():
+    arguments = {"views": ["full"], "label_smoothing": 0.0}
+    plain, hard = make_tagger(**arguments), make_tagger(hard_targets=True, **arguments)
+    sure = make_tagger(confidence=0.6, **arguments)
+    inputs, tags = batch_of(plain, labelled=False)
+    words = inputs["padding_mask"] > 0
+    rng = np.random.default_rng(0)
+    primary, auxiliary = rng.normal(0, 2, (2, *words.shape, 3)).astype("float32")
+    targets = softmax(primary, axis=-1)
+    outputs = {"logits": primary, "targets": targets, "auxiliary": [auxiliary]}
+    loss = {
+        name: float(model.compute_loss(inputs, tags, outputs))
+        for name, model in {"plain": plain, "hard": hard, "sure": sure}.items()
+    }
+    divergences = rel_entr(targets, softmax(auxiliary, axis=-1)).sum(-1)
+    assert loss["plain"] == pytest.approx(divergences[words].mean(), rel=1e-4)
+    likeliest = np.eye(3)[targets.argmax(-1)]
+    each = -(likeliest * log_softmax(auxiliary, axis=-1)).sum(-1)
+    assert loss["hard"] == pytest.approx(each[words].mean(), rel=1e-4)
+    learned = words & (targets.max(-1) >= 0.6)
+    assert 0 < learned.sum() < words.sum()
+    assert loss["sure"] == pytest.approx(divergences[learned].mean(), rel=1e-4)
+
+
 def test_dropout_is_that_of_the_kind_of_batch():
     tagger = make_tagger(labelled_dropout=0.0, unlabelled_dropout=0.6, views=["full"])
     inputs, _ = batch_of(tagger, labelled=True)
@@ -128,7 +201,7 @@ def test_primary_module_is_one_hidden_layer_and_a_softmax(tagger):
 def test_it_learns_tags():
     tagger = make_tagger(labelled_dropout=0.1)
     sentences, tags = sentences_of(64)
-    ((_, inputs, targets),) = in_order(sentences, tagger.vocabulary, tags, 64)
+    inputs, targets = one_batch(tagger, sentences, tags)
     tagger.compile(keras.optimizers.Adam(0.05))
     tagger.fit(inputs, targets, epochs=40, batch_size=64, verbose=0)
     found = tagger.predictions(sentences)
@@ -186,6 +259,8 @@ def test_a_preset_describes_what_it_has(tagger, tmp_path, changes, message):
     [
         ({"views": ["sideways"]}, "`views` must be"),
         ({"views": ["past", "past"]}, "`views` must be"),
+        ({"word_dropout": 1.0}, "`word_dropout` must be"),
+        ({"vat_norm": 0.0}, "`vat_norm` must be above 0"),
         ({"labels": []}, "`labels` must be"),
         ({"labels": ["N", "N"]}, "`labels` must be"),
         ({"unlabelled_dropout": 1.0}, "`unlabelled_dropout` must be"),

@@ -1,0 +1,283 @@
+"""What the models of Cross-View Training share (Clark's thesis, 4.1.1, 4.2.2)."""
+
+import keras
+from keras import ops
+
+from keras_corrupt.devices.replicas import SeedGenerator
+from keras_corrupt.kernels import FusedSteps
+from keras_corrupt.semi_supervised import objective
+
+#: What auxiliary modules can see of a sentence.
+VIEWS = ("forward", "backward", "future", "past", "full")
+#: The baselines of 4.3.2, in which the primary module itself sees another sentence.
+BASELINES = ("word_dropout", "vat")
+
+
+class PredictionModule(keras.layers.Layer):
+    """A hidden layer and a softmax: softmax(U ReLU(W h) + b).
+
+    Args:
+        hidden_size: Width of the hidden layer.
+        num_classes: Number of classes.
+    """
+
+    def __init__(self, hidden_size, num_classes, **kwargs):
+        super().__init__(**kwargs)
+        self.hidden = keras.layers.Dense(
+            hidden_size, "relu", use_bias=False, dtype=self.dtype_policy, name="hidden"
+        )
+        self.output_layer = keras.layers.Dense(
+            num_classes, dtype=self.dtype_policy, name="output"
+        )
+
+    def build(self, input_shape):
+        self.hidden.build(input_shape)
+        self.output_layer.build((None, None, self.hidden.units))
+
+    def call(self, states):
+        """Returns logits, `[batch, length, classes]`."""
+        return self.output_layer(self.hidden(states))
+
+
+class CrossViewModel(FusedSteps, keras.Model):
+    """A tagger whose auxiliary modules learn from text without tags.
+
+    Its inputs are a dict of arrays, for training with `labelled`, `[batch]`, 1 for
+    sentences whose tags are known. Targets are the tags' indices, `[batch, length]`,
+    or -1.
+
+    Only what predicts is saved in presets: the auxiliary modules are of use in training
+    alone.
+
+    Args:
+        labels: The names of all tags.
+        views: What auxiliary modules there are, of `VIEWS`. Also of `BASELINES`, where
+            the primary module takes an auxiliary one's place. None for a model that
+            learns from labelled sentences alone.
+        label_smoothing: Of known tags.
+        word_dropout: The probability that `"word_dropout"` removes a word.
+        vat_norm: The norm of the noise that `"vat"` adds to a sentence's embeddings.
+        hard_targets: Whether to learn the primary module's likeliest tags, and not its
+            probabilities (4.5).
+        confidence: The probability from which on its likeliest tag is learned (4.5).
+    """
+
+    def __init__(
+        self,
+        labels,
+        views,
+        label_smoothing,
+        word_dropout=0.1,
+        vat_norm=0.5,
+        hard_targets=False,
+        confidence=0.0,
+        **kwargs,
+    ):
+        super().__init__(**kwargs)
+        self.autocast = False  # ids
+        known = VIEWS + BASELINES
+        unknown = [view for view in views if view not in known]
+        if unknown or len(set(views)) != len(views):
+            raise ValueError(
+                f"`views` must be different ones of {', '.join(known)}; got {views}."
+            )
+        if not labels or len(set(labels)) != len(labels):
+            raise ValueError(
+                f"`labels` must be different names of tags; got {labels!r}."
+            )
+        check_rates(
+            label_smoothing=label_smoothing,
+            word_dropout=word_dropout,
+            confidence=confidence,
+        )
+        if not vat_norm > 0:
+            raise ValueError(f"`vat_norm` must be above 0; got {vat_norm!r}.")
+        self.labels = list(labels)
+        self.views = tuple(views)
+        #: Those that have modules of their own, which `auxiliary` lists.
+        self.module_views = [view for view in self.views if view in VIEWS]
+        self.label_smoothing = label_smoothing
+        self.word_dropout = word_dropout
+        self.vat_norm = vat_norm
+        self.hard_targets = hard_targets
+        self.confidence = confidence
+        self.seed_generator = SeedGenerator()
+        self.supervised_tracker = keras.metrics.Mean(name="supervised_loss")
+        if self.views:
+            self.cross_view_tracker = keras.metrics.Mean(name="cross_view_loss")
+
+    # === What a subclass defines ===
+
+    def batches(self, sentences, labels=None, batch_size=64, seed=None):
+        """Returns the `SentenceBatches` that the model reads; see there."""
+        raise NotImplementedError
+
+    def words(self, inputs):
+        """Returns where words stand, 1, and where not, 0: `[batch, length]`."""
+        raise NotImplementedError
+
+    def encode(self, inputs, training=False, noise=None):
+        """Returns what the encoder makes of whole sentences.
+
+        Args:
+            inputs: The model's inputs.
+            training: Whether dropout is active.
+            noise: What is added to the embeddings, `[batch, length, embedding_width]`.
+        """
+        raise NotImplementedError
+
+    def predict_from(self, encoded, training=False):
+        """Returns the primary module's logits of what `encode` returned."""
+        raise NotImplementedError
+
+    def auxiliary_logits(self, inputs, encoded):
+        """Returns view -> logits of its module, in training."""
+        raise NotImplementedError
+
+    def without_some_words(self, inputs):
+        """Returns the inputs with words removed, with probability `word_dropout`."""
+        raise NotImplementedError
+
+    def update_flops(self, length):
+        """Counts the FLOPs of an update, for one sentence: see `cost`."""
+        raise NotImplementedError
+
+    # === Training ===
+
+    def module(self, name, width, hidden_size):
+        """Returns a new prediction module for states of a width."""
+        made = PredictionModule(
+            hidden_size, len(self.labels), dtype=self.dtype_policy, name=name
+        )
+        made.build((None, None, width))
+        return made
+
+    def call(self, inputs, training=False):
+        """Returns a dict of what the modules make of sentences.
+
+        Returns:
+            `logits`, `[batch, length, tags]`, of the primary module; in training, where
+            it has dropout, also `auxiliary`, a list of those of each view, and
+            `targets`, the primary module's probabilities without dropout. Without
+            unlabelled sentences these are zeros.
+        """
+        encoded = self.encode(inputs, training)
+        outputs = {"logits": self.predict_from(encoded, training)}
+        if training and self.views:
+            self.seed_generator.next()  # so that each step draws others
+            learned = self.if_unlabelled(inputs, lambda: self.learned(inputs, encoded))
+            outputs["targets"], *outputs["auxiliary"] = learned
+        return outputs
+
+    def if_unlabelled(self, inputs, compute):
+        """Computes what a batch without unlabelled sentences is spared.
+
+        Args:
+            inputs: The model's inputs.
+            compute: Function without arguments that returns targets and logits.
+
+        Returns:
+            What it returns, or zeros in their place.
+        """
+        # JAX lets no change of a variable out of a branch: there, seeds start from
+        # states that go on with what is drawn outside.
+        values = [(v, ops.convert_to_tensor(v)) for v in self.variables]
+        shape = (*ops.shape(self.words(inputs)), len(self.labels))
+
+        def branch():
+            with keras.StatelessScope(values):
+                return compute()
+
+        def skip():
+            return [ops.zeros(shape, "float32") for _ in range(1 + len(self.views))]
+
+        return ops.cond(ops.any(inputs["labelled"] == 0), branch, skip)
+
+    def learned(self, inputs, encoded):
+        """Returns targets and each view's logits, all float32."""
+        logits = self.predict_from(self.encode(inputs))
+        targets = ops.softmax(ops.cast(logits, "float32"))
+        found = self.auxiliary_logits(inputs, encoded)
+        if "word_dropout" in self.views:
+            found["word_dropout"] = self.student(self.without_some_words(inputs))
+        if "vat" in self.views:
+            noise = self.adversarial_noise(inputs, targets)
+            found["vat"] = self.student(inputs, noise)
+        return [targets, *(ops.cast(found[view], "float32") for view in self.views)]
+
+    def student(self, inputs, noise=None):
+        """Returns the primary module's logits, with dropout."""
+        return self.predict_from(self.encode(inputs, True, noise), True)
+
+    def adversarial_noise(self, inputs, targets):
+        """Returns the noise that changes predictions most (Miyato et al., 2017, 3).
+
+        One step of the power method: the gradient of the divergence, without dropout,
+        at a small random noise. Its norm is that of all of a sentence's embeddings.
+        """
+        words = ops.cast(self.words(inputs), "float32")
+        real = ops.cast(inputs["padding_mask"], "float32")[..., None]
+
+        def divergence(noise):
+            logits = self.predict_from(self.encode(inputs, noise=noise))
+            # The entropy of the targets does not depend on the noise.
+            return ops.sum(objective.cross_entropy(targets, logits) * words)
+
+        shape = (*ops.shape(words), self.embedding_width)
+        drawn = keras.random.normal(shape, seed=self.seed_generator) * real
+        gradient = gradient_at(divergence, of_norm(drawn, 0.1))
+        return of_norm(ops.stop_gradient(gradient), self.vat_norm)
+
+    def compute_loss(
+        self, x=None, y=None, y_pred=None, sample_weight=None, training=True
+    ):
+        """The mean over labelled words, plus the mean over unlabelled ones."""
+        words = ops.cast(self.words(x), "float32")
+        labelled = ops.cast(x["labelled"], "float32")[:, None] * words
+        loss = objective.supervised_loss(
+            y_pred["logits"], y, labelled, self.label_smoothing
+        )
+        self.supervised_tracker.update_state(loss, ops.sum(labelled))
+        if "auxiliary" in y_pred:
+            targets = y_pred["targets"]
+            unlabelled = words - labelled
+            sure = ops.max(targets, axis=-1) >= self.confidence
+            unlabelled = unlabelled * ops.cast(sure, "float32")
+            if self.hard_targets:
+                targets = ops.one_hot(ops.argmax(targets, axis=-1), len(self.labels))
+            cross_view = objective.cross_view_loss(
+                targets, y_pred["auxiliary"], unlabelled
+            )
+            self.cross_view_tracker.update_state(cross_view, ops.sum(unlabelled))
+            loss = loss + cross_view
+        return loss
+
+
+def check_rates(**rates):
+    """Raises a `ValueError` for a rate that is none."""
+    for name, rate in rates.items():
+        if not 0 <= rate < 1:
+            raise ValueError(
+                f"`{name}` must be at least 0 and less than 1; got {rate!r}."
+            )
+
+
+def of_norm(x, norm):
+    """Returns each sentence's array, `[batch, length, size]`, at a norm."""
+    x = ops.cast(x, "float32")
+    squares = ops.sum(ops.square(x), axis=(1, 2), keepdims=True)
+    return norm * x * ops.rsqrt(ops.maximum(squares, 1e-24))
+
+
+def gradient_at(function, x):
+    """Returns the gradient of a scalar function of an array."""
+    if keras.backend.backend() == "tensorflow":
+        import tensorflow as tf
+
+        with tf.GradientTape() as tape:
+            tape.watch(x)
+            value = function(x)
+        return tape.gradient(value, x)
+    import jax
+
+    return jax.grad(function)(x)
