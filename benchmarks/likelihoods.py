@@ -7,6 +7,8 @@ Each re-ranks a recogniser's hypotheses, as `python -m keras_corrupt.scoring res
 does (lambda chosen on one half of the utterances, word error rate of the other; Clark's
 thesis, 5.4.5), and judges minimal pairs, as `blimp` does. The errors' difference to the
 recogniser's best is given with the 95% interval of a paired bootstrap of utterances.
+Likelihoods are kept in `--output`, so that the same command with other `--parts` of the
+recogniser's score, such as all but its language model, takes seconds.
 """
 
 import dataclasses
@@ -35,18 +37,32 @@ class Settings:
     """A folder of minimal pairs."""
     output: str
     """Directory for the table and the plot."""
+    parts: tuple[tuple[str, float], ...] = (("score", 1.0),)
+    """What makes the recogniser's score: see the command `rescore`."""
     max_length: int | None = None
     """Tokens of a window, as in pretraining; as many as the models can if not given."""
     batch_size: int = 64
     """Texts that are read at once."""
 
 
-def timed_scores(model, texts, settings):
-    """Returns the scores, and texts per second, with the time of compiling."""
-    options = {"batch_size": settings.batch_size, "max_length": settings.max_length}
-    start = time.perf_counter()
-    scores = scoring.score_sentences(model, texts, **options)
-    return scores, len(texts) / (time.perf_counter() - start)
+def likelihoods_of(preset, hypotheses, sentences, settings):
+    """Scores texts, or reads what was scored before.
+
+    Returns:
+        The hypotheses' scores; the sentences'; and how many hypotheses are scored in a
+        second, with the time of compiling.
+    """
+    path = Path(settings.output, f"{name_of(preset)}.npz")
+    if not path.exists():
+        options = {"batch_size": settings.batch_size, "max_length": settings.max_length}
+        model = load_preset(preset)
+        start = time.perf_counter()
+        scores = scoring.score_sentences(model, hypotheses, **options)
+        rate = len(hypotheses) / (time.perf_counter() - start)
+        judged = scoring.score_sentences(model, sentences, **options)
+        np.savez(path, hypotheses=scores, sentences=judged, rate=rate)
+    with np.load(path) as kept:
+        return kept["hypotheses"], kept["sentences"], float(kept["rate"])
 
 
 def change(lists, chosen, draws=10_000):
@@ -124,23 +140,19 @@ def table(columns):
 
 
 def main(settings):
-    lists = scoring.read_n_best(settings.n_best)
+    lists = scoring.read_n_best(settings.n_best, settings.parts)
     pairs = scoring.read_pairs([settings.blimp])
     hypotheses = [text for found in lists for text in found.texts]
     sentences = [pair.good for pair in pairs] + [pair.bad for pair in pairs]
     ends = np.cumsum([len(found.texts) for found in lists])[:-1]
-    columns = {}
+    output, columns = Path(settings.output), {}
+    output.mkdir(parents=True, exist_ok=True)
     for preset in settings.presets:
-        model = load_preset(preset)
-        logs, rate = timed_scores(model, hypotheses, settings)
+        logs, judged, rate = likelihoods_of(preset, hypotheses, sentences, settings)
         result = scoring.rerank(lists, np.split(logs, ends))
-        judged, _ = timed_scores(model, sentences, settings)
         accuracies = scoring.accuracies(pairs, judged)
         changed = change(lists, result.chosen)
         columns[name_of(preset)] = result, changed, accuracies, rate
-        print(f"{name_of(preset)}: {rate:,.0f} hypotheses/s", flush=True)
-    output = Path(settings.output)
-    output.mkdir(parents=True, exist_ok=True)
     text = f"{description()}\n\n{table(columns)}\n"
     (output / "likelihoods.md").write_text(text)
     draw(columns, output / "likelihoods.png")

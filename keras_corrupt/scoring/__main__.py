@@ -80,6 +80,7 @@ def rescore(
     lists: tyro.conf.Positional[str],
     *,
     preset: str,
+    parts: tuple[tuple[str, float], ...] = (("score", 1.0),),
     length_power: float = 0.0,
     output: str | None = None,
     batch_size: int = 32,
@@ -92,6 +93,8 @@ def rescore(
         lists: The n-best lists, a JSON file, plain or compressed (.gz, .xz):
             {utterance: {ref, hyp_1: {text, score}, ...}}.
         preset: A trained model that gives tokens probabilities, directory or name.
+        parts: What makes the recogniser's score: names of a hypothesis's numbers in the
+            file, and their weights. So its own language model can be left out.
         length_power: Scores are divided by this power of a text's number of words; 1
             for scores by the word.
         output: A new JSON file for the texts that are chosen, {utterance: text}.
@@ -101,7 +104,7 @@ def rescore(
         raise ValueError(f"--output {output} exists. Name a new file.")
     if output and not os.path.isdir(os.path.dirname(output) or "."):
         raise ValueError(f"--output {output}: there is no such directory. Make it.")
-    found = scoring.read_n_best(lists)
+    found = scoring.read_n_best(lists, parts)
     model = _cloze_model(preset)
     texts = [text for n_best in found for text in n_best.texts]
     likelihoods = _likelihoods(model, texts, batch_size)

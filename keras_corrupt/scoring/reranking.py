@@ -57,13 +57,16 @@ class Reranking(NamedTuple):
     chosen: list
 
 
-def read_n_best(path):
+def read_n_best(path, parts=(("score", 1.0),)):
     """Reads n-best lists of mlm-scoring's layout.
 
     That is `{utterance: {"ref": text, "hyp_1": {"text": ..., "score": ...}, ...}}`.
 
     Args:
         path: A JSON file, plain or compressed (`.gz`, `.xz`).
+        parts: What makes a hypothesis's score: names of its numbers, and their weights.
+            So a recogniser's own language model can be left out, where a file has its
+            parts.
 
     Returns:
         A list of `NBest`, ordered by the utterances' names.
@@ -75,7 +78,7 @@ def read_n_best(path):
     try:
         with opener(path, "rt", encoding="utf-8") as file:
             utterances = json.load(file)
-        lists = [_n_best(name, utterances[name]) for name in sorted(utterances)]
+        lists = [_n_best(n, utterances[n], parts) for n in sorted(utterances)]
     except (ValueError, KeyError, TypeError, AttributeError, lzma.LZMAError) as error:
         raise ValueError(
             f"{path}: no n-best lists. Give a JSON file of "
@@ -90,12 +93,13 @@ def read_n_best(path):
     return lists
 
 
-def _n_best(name, utterance):
+def _n_best(name, utterance, parts):
     numbers = sorted(int(name[4:]) for name in utterance if name.startswith("hyp_"))
     found = [utterance[f"hyp_{number}"] for number in numbers]
     if not found:
         raise KeyError("hyp_1")
-    scores = np.array([hypothesis["score"] for hypothesis in found], "float64")
+    scores = np.array([[h[part] for part, _ in parts] for h in found], "float64")
+    scores = scores @ np.array([weight for _, weight in parts])
     return NBest(utterance["ref"], [h["text"] for h in found], scores, name)
 
 

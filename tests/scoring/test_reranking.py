@@ -71,6 +71,14 @@ def test_files(tmp_path):
         assert (first.reference, first.texts) == ("z", ["z"])
         assert (first.utterance, second.utterance) == ("a", "b")
         assert second.texts == ["y", "x"] and second.scores.tolist() == [-1, -2]
+    for lists_of in lists.values():
+        for key in set(lists_of) - {"ref"}:
+            lists_of[key]["lm"] = -4.0
+    (tmp_path / "parts.json").write_text(json.dumps(lists))
+    _, second = read_n_best(tmp_path / "parts.json", [("score", 1.0), ("lm", -0.5)])
+    assert second.scores.tolist() == [1.0, 0.0]
+    with pytest.raises(ValueError, match="KeyError: 'ctc'"):
+        read_n_best(tmp_path / "parts.json", [("ctc", 1.0)])
     for bad in ("[]", "{", '{"a": {"ref": "x"}, "b": {}}', '{"a": {"hyp_1": 3}}'):
         (tmp_path / "bad.json").write_text(bad)
         with pytest.raises(ValueError, match="bad.json"):
