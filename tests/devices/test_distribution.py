@@ -59,7 +59,7 @@ def results(prepared, tmp_path_factory):
         env=environment,
         capture_output=True,
         text=True,
-        timeout=600,
+        timeout=1800,
     )
     assert ran.returncode == 0, ran.stdout + ran.stderr
     found = {run: {} for run in RUNS}
