@@ -95,18 +95,9 @@ def train(system, setting, devices):
         bias_correction=False,
         **settings,
     )
-    batches = model.micro_batches
-    model.compile(
-        optimizer,
-        steps_per_execution=batches,
-        jit_compile=keras.backend.backend() == "jax",
-    )
+    model.compile(optimizer, jit_compile=keras.backend.backend() == "jax")
     history = model.fit(
-        dataset(STEPS * batches),
-        epochs=STEPS,
-        steps_per_epoch=batches,
-        verbose=0,
-        shuffle=False,
+        dataset(STEPS), epochs=STEPS, steps_per_epoch=1, verbose=0, shuffle=False
     ).history
     arrays = {f"metrics.{name}": values for name, values in history.items()}
     for i, variable in enumerate(model.trainable_variables):
