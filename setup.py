@@ -23,6 +23,7 @@ TEXT = [
 BEAM = ["apache-beam>=2.60"]
 JAX = ["jax>=0.4.36"]
 MULTITASK = ["statsmodels>=0.14.4"]
+RUNTIMES = ["ai-edge-litert>=2", "onnxruntime>=1.20", "tf2onnx>=1.17"]
 SQUAD = ["tf-models-official>=2.20,<2.21"]
 TFDS = ["tensorflow-datasets>=4.9.7"]
 
@@ -70,13 +71,14 @@ setup(
         "hubs": ["huggingface-hub>=0.30", "kagglehub>=0.3"],
         "jax": JAX,
         "multitask": MULTITASK,
-        "runtimes": ["ai-edge-litert>=2", "onnxruntime>=1.20", "tf2onnx>=1.17"],
+        "runtimes": RUNTIMES,
         "squad": SQUAD,
         "tfds": TFDS,
         "test": [
             *BEAM,
             *JAX,
             *MULTITASK,
+            *RUNTIMES,
             *SQUAD,
             "hypothesis>=6.100",
             "ipykernel>=6.29",
