@@ -21,7 +21,6 @@ DIRECTIONS = {
 }
 
 
-@keras.saving.register_keras_serializable(package="keras_corrupt")
 class CrossViewTokenTagger(CrossViewModel):
     """A `TokenTagger`, and auxiliary modules that see a part of a sentence.
 
