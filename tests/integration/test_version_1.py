@@ -86,6 +86,8 @@ def run_directory(system, tmp_path, monkeypatch):
 @every_system
 def test_a_run_goes_on(system, tmp_path, monkeypatch, capsys):
     config = run_directory(system, tmp_path, monkeypatch)
+    with np.load("run/checkpoints/step-000000003.npz") as archive:
+        start = dict(archive)
     model = pretrain(config)
     assert "Continuing at step 3." in capsys.readouterr().out
     rows = read_metrics(Path("run/metrics.csv"))
@@ -98,9 +100,17 @@ def test_a_run_goes_on(system, tmp_path, monkeypatch, capsys):
     with np.load(FIXTURES / f"{system.__name__}-{backend}-final.npz") as archive:
         expected = renamed(dict(archive), model)
     # The fused kernels have drawn other samples since: see `kernels/fused/numbers.py`.
-    exact = backend == "jax" or system is MaskedLM
-    for name, variable in named_variables(model).items():
-        if variable.dtype == "float32" and exact:
-            np.testing.assert_allclose(
-                np.array(variable), expected[f"model/{name}"], atol=2e-4, err_msg=name
-            )
+    if backend == "tensorflow" and system is not MaskedLM:
+        return
+    start = renamed(start, model)
+    found = {
+        f"model/{name}": np.array(variable)
+        for name, variable in named_variables(model).items()
+        if variable.dtype == "float32"
+    }
+    moved, wrong = (
+        np.concatenate([(expected[name] - other[name]).ravel() for name in found])
+        for other in (start, found)
+    )
+    # Parts of a batch counted alike then, whatever they held: see `micro_batches.py`.
+    assert np.linalg.norm(wrong) < 0.01 * np.linalg.norm(moved)
