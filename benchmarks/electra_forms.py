@@ -17,12 +17,7 @@ from typing import Literal
 
 import tyro
 
-from benchmarks import fine_tuning
-from keras_corrupt.models import Pretrainer
-from keras_corrupt.models.cost import training_flops
-from keras_corrupt.models.registry import find_class
-from keras_corrupt.tokenizers import load
-from keras_corrupt.training import PretrainConfig, pretrain
+from benchmarks import comparison, fine_tuning
 from keras_corrupt.training.callbacks import read_metrics
 
 FORMS = {
@@ -76,43 +71,26 @@ class Settings:
 def configuration(name, settings):
     """Returns the `PretrainConfig` of a form."""
     model, objective = FORMS[settings.forms][name]
-    return PretrainConfig(
+    return comparison.configuration(
+        settings,
+        Path(settings.output, "runs", name.replace("/", "_")),
         model=model,
         preset="tiny",
-        output=str(Path(settings.output, "runs", name.replace("/", "_"))),
-        data=settings.data,
         objective=objective,
-        sequence_length=settings.sequence_length,
         batch_size=settings.batch_size,
         steps=settings.steps,
         interval=settings.steps // 10,
-        learning_rate=settings.learning_rate,
         warmup_steps=settings.steps // 20,
-        beta_2=0.98,
-        bias_correction=True,
         dtype="mixed_bfloat16",
     )
-
-
-def training_cost(name, settings):
-    """Returns the FLOPs of a form's pretraining."""
-    model, objective = FORMS[settings.forms][name]
-    cls = find_class(model, Pretrainer)
-    main = next(iter(cls.network_arguments))
-    size = {main: {"vocabulary_size": load(settings.data).vocabulary_size}}
-    forward = cls.from_preset("tiny", **size, **objective).forward_flops(
-        settings.sequence_length
-    )
-    return settings.steps * training_flops(forward, settings.batch_size, 1)
 
 
 def row(name, settings):
     """Pretrains and fine-tunes a form; returns column -> value, or values of seeds."""
     config = configuration(name, settings)
-    if pretrain(config) is None:
-        raise SystemExit("Stopped.")
+    comparison.train(config)
     last = read_metrics(Path(config.output, "metrics.csv"))[-1]
-    columns = {"FLOPs": training_cost(name, settings)}
+    columns = {"FLOPs": settings.steps * comparison.step_flops(config)}
     columns |= {
         key: last[f"val_{key}"]
         for key in ("mlm_loss", "rtd_auc")
@@ -121,8 +99,6 @@ def row(name, settings):
     tuning = fine_tuning.Settings(
         presets=(),
         glue=settings.glue,
-        conll2000="",
-        wnut17="",
         output=str(Path(settings.output, "tasks")),
         tasks=settings.tasks,
         seeds=settings.seeds,
@@ -131,7 +107,7 @@ def row(name, settings):
     )
     preset = str(Path(config.output, "preset"))
     scores = fine_tuning.scores(tuning, preset, Path(config.output).name)
-    return columns | {task: runs for task, (_, runs) in scores.items()}
+    return columns | {task: found for task, (_, found) in scores.items()}
 
 
 def cell(value):

@@ -1,8 +1,8 @@
 """Trains systems at equal compute and draws their learning curves.
 
     python -m keras_corrupt.data prepare --corpus CORPUS --output DATA --max_length 64
-    python benchmarks/equal_compute.py DATA --output RESULTS
-    python benchmarks/equal_compute.py DATA --output RESULTS \\
+    python -m benchmarks.equal_compute DATA --output RESULTS
+    python -m benchmarks.equal_compute DATA --output RESULTS \\
         --systems MaskedLM TwoTower Electric ElectraTT
 
 All have the encoder of the preset `tiny`, the same examples, schedule and seed, and
@@ -22,13 +22,9 @@ import numpy as np
 import tyro
 from keras import ops
 
+from benchmarks import comparison
 from keras_corrupt.corruption import choose_positions, replace_tokens, sample_tokens
 from keras_corrupt.data import load_dataset_info, make_dataset
-from keras_corrupt.models import Pretrainer
-from keras_corrupt.models.cost import training_flops
-from keras_corrupt.models.registry import find_class
-from keras_corrupt.tokenizers import load
-from keras_corrupt.training import PretrainConfig, pretrain
 from keras_corrupt.training.callbacks import read_metrics
 
 #: What is drawn of the runs that have it.
@@ -68,33 +64,24 @@ class Settings:
 
 def run(name, settings):
     """Trains one system; returns the model, and FLOPs of a step."""
-    cls = find_class(name, Pretrainer)
-    main = next(iter(cls.network_arguments))
-    size = {main: {"vocabulary_size": load(settings.data).vocabulary_size}}
-    model = cls.from_preset("tiny", **size)
-    forward = model.forward_flops(settings.sequence_length)
-    step_flops = training_flops(forward, settings.batch_size, 1)
-    interval = round(settings.flops / step_flops / settings.intervals)
-    config = PretrainConfig(
-        model=cls.__name__,
+    config = comparison.configuration(
+        settings,
+        Path(settings.output, name),
+        model=name,
         preset="tiny",
-        output=str(Path(settings.output) / name),
-        data=settings.data,
-        sequence_length=settings.sequence_length,
         batch_size=settings.batch_size,
-        steps=interval * settings.intervals,
-        interval=interval,
-        learning_rate=settings.learning_rate,
-        warmup_steps=interval,
-        beta_2=0.98,
-        bias_correction=True,
         seed=settings.seed,
         dtype=settings.dtype,
     )
-    model = pretrain(config)
-    if model is None:
-        raise SystemExit("Stopped.")
-    return model, step_flops
+    step_flops = comparison.step_flops(config)
+    interval = round(settings.flops / step_flops / settings.intervals)
+    config = dataclasses.replace(
+        config,
+        steps=interval * settings.intervals,
+        interval=interval,
+        warmup_steps=interval,
+    )
+    return comparison.train(config), step_flops
 
 
 def detection_of_common_noise(model, settings, batches=40):

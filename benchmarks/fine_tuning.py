@@ -1,14 +1,17 @@
 """What pretraining is worth: presets against an encoder with new weights.
 
-    python benchmarks/fine_tuning.py --presets tiny_en --glue GLUE_DIR \\
+    python -m benchmarks.fine_tuning --presets tiny_en --glue GLUE_DIR \\
         --conll2000 CONLL2000_DIR --wnut17 WNUT17_DIR --output runs/tiny_en
-    python benchmarks/fine_tuning.py --presets RESULTS/*/preset ...
+    python -m benchmarks.fine_tuning --presets RESULTS/*/preset ...
 
 Fine-tunes each, and the first one's encoder with new weights, with the same settings
 and examples, on nine tasks (`--tasks`), and prints the median of the seeds and their
 range on the development sets. `scores.png` is the plot. The directories are in the
 tasks' own layouts (`CoLA/train.tsv`, ...; `train.txt`, `dev.txt`; `train.conll`,
-`dev.conll`).
+`dev.conll`). Presets that were adapted to a domain are compared on its tasks:
+
+    python -m benchmarks.fine_tuning --presets tiny_en RUNS/*/preset --seeds 5 \\
+        --domain_tasks DIR --tasks acl_arc scierc --no_new_weights --output RESULTS
 """
 
 import dataclasses
@@ -18,10 +21,12 @@ from pathlib import Path
 import tyro
 
 from keras_corrupt.downstream import FinetuneConfig, finetune
+from keras_corrupt.tasks.domain_tasks import DOMAIN_TASKS, DomainTask
 
 LONG = ("CoLA", "SST-2", "QQP", "QNLI", "CoNLL-2000")
 #: Small sets, which want more passes.
-SHORT = ("MRPC", "STS-B", "RTE", "WNUT-17")
+SHORT = ("MRPC", "STS-B", "RTE", "WNUT-17", *DOMAIN_TASKS)
+NINE = tuple(name for name in LONG + SHORT if name not in DOMAIN_TASKS)
 NEW = "new weights"
 
 
@@ -31,16 +36,20 @@ class Settings:
 
     presets: tuple[str, ...]
     """Trained presets' names, or presets' directories; a run's is known by the run."""
-    glue: str
-    """GLUE's directory."""
-    conll2000: str
-    """CoNLL-2000's directory."""
-    wnut17: str
-    """WNUT-17's directory."""
     output: str
     """Directory of the results."""
-    tasks: tuple[str, ...] = LONG + SHORT
+    glue: str = "GLUE"
+    """GLUE's directory."""
+    conll2000: str = "conll2000"
+    """CoNLL-2000's directory."""
+    wnut17: str = "wnut17"
+    """WNUT-17's directory."""
+    domain_tasks: str = "domain_tasks"
+    """Directory of the domains' tasks (`acl_arc/train.jsonl`, ...)."""
+    tasks: tuple[str, ...] = NINE
     """Which tasks."""
+    new_weights: bool = True
+    """Whether to fine-tune an encoder with new weights, too."""
     seeds: int = 3
     """Runs of each."""
     max_train_examples: int = 4000
@@ -61,12 +70,14 @@ def tasks(settings, names):
     for name in names:
         if name not in settings.tasks:
             continue
-        if name not in tagging:
+        if name in DOMAIN_TASKS:
+            yield DomainTask(name, f"{settings.domain_tasks}/{name}")
+        elif name in tagging:
+            folder, suffix = tagging[name]
+            files = {split: f"{folder}/{split}.{suffix}" for split in ("train", "dev")}
+            yield TaggingTask(name, files, None, None, "bio")
+        else:
             yield GlueTask(name, settings.glue)
-            continue
-        folder, suffix = tagging[name]
-        files = {split: f"{folder}/{split}.{suffix}" for split in ("train", "dev")}
-        yield TaggingTask(name, files, None, None, "bio")
 
 
 def name_of(preset):
@@ -146,7 +157,8 @@ def main():
     columns = {name_of(preset): preset for preset in settings.presets}
     if len(columns) < len(settings.presets):
         raise SystemExit(f"Two of {settings.presets} have one name: {[*columns]}.")
-    columns[NEW] = settings.presets[0]
+    if settings.new_weights:
+        columns[NEW] = settings.presets[0]
     found = {name: scores(settings, preset, name) for name, preset in columns.items()}
     plot(found, Path(settings.output, "scores.png"))
     print(table(found))

@@ -1,7 +1,7 @@
 """Trains with one mask of each text, with K independent and with K disjoint ones.
 
     python -m keras_corrupt.data prepare --corpus CORPUS --output DATA --max_length 64
-    python benchmarks/fully_explored.py DATA --output RESULTS
+    python -m benchmarks.fully_explored DATA --output RESULTS
 
 Equal compute (Zheng et al., 2020, section 4.2): every update has `--sequences` masked
 sequences, of as many texts or of a K-th of them, and all runs have the same steps,
@@ -16,10 +16,7 @@ from pathlib import Path
 import numpy as np
 import tyro
 
-from keras_corrupt.models import MaskedLM
-from keras_corrupt.models.cost import training_flops
-from keras_corrupt.tokenizers import load
-from keras_corrupt.training import PretrainConfig, pretrain
+from benchmarks import comparison
 from keras_corrupt.training.callbacks import read_metrics
 
 COLUMNS = ("method", "masks", "seed", "step", "flops", "val_mlm_loss")
@@ -69,22 +66,18 @@ def configuration(name, seed, settings):
     interval = settings.steps // settings.intervals
     objective = {"mask_rate": settings.mask_rate}
     objective |= {"num_masks": masks, "disjoint_masks": disjoint}
-    return PretrainConfig(
+    return comparison.configuration(
+        settings,
+        Path(settings.output, "runs", f"{name}, seed {seed}"),
         model="MaskedLM",
         preset=settings.preset,
-        output=str(Path(settings.output) / "runs" / f"{name}, seed {seed}"),
-        data=settings.data,
         objective=objective,
-        sequence_length=settings.sequence_length,
         batch_size=settings.sequences // masks,
         steps=interval * settings.intervals,
         interval=interval,
         # All see the same number of held-out texts.
         validation_batches=50 * masks,
-        learning_rate=settings.learning_rate,
         warmup_steps=interval,
-        beta_2=0.98,
-        bias_correction=True,
         seed=seed,
     )
 
@@ -100,15 +93,6 @@ def check(settings):
         raise ValueError("--seeds, --intervals and --steps must be 1 or more.")
     for name in methods(settings):
         configuration(name, 0, settings).check()
-
-
-def step_flops(settings):
-    """Returns the FLOPs of an update, the same for all."""
-    size = {"vocabulary_size": load(settings.data).vocabulary_size}
-    options = {"encoder": size, "mask_rate": settings.mask_rate}
-    model = MaskedLM.from_preset(settings.preset, **options)
-    forward = model.forward_flops(settings.sequence_length)
-    return training_flops(forward, settings.sequences, 1)
 
 
 def curves_of(rows):
@@ -192,14 +176,14 @@ def draw(curves, flops, path):
 
 def main(settings):
     check(settings)
-    output, cost = Path(settings.output), step_flops(settings)
-    rows = []
+    output, rows = Path(settings.output), []
+    # The same for all.
+    cost = comparison.step_flops(configuration("MaskedLM", 0, settings))
     # Seed by seed, so that a stopped comparison has all methods of some seeds.
     for seed in range(settings.seeds):
         for name, (masks, _) in methods(settings).items():
             config = configuration(name, seed, settings)
-            if pretrain(config) is None:
-                raise SystemExit(130)
+            comparison.train(config)
             for row in read_metrics(Path(config.output) / "metrics.csv"):
                 values = (name, masks, seed, row["step"], row["step"] * cost)
                 values = (*values, row["val_mlm_loss"])

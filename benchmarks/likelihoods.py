@@ -53,6 +53,7 @@ def likelihoods_of(preset, hypotheses, sentences, settings):
         second, with the time of compiling.
     """
     path = Path(settings.output, f"{name_of(preset)}.npz")
+    made_of = f"{Path(preset).resolve()}, windows of {settings.max_length}"
     if not path.exists():
         options = {"batch_size": settings.batch_size, "max_length": settings.max_length}
         model = load_preset(preset)
@@ -60,8 +61,13 @@ def likelihoods_of(preset, hypotheses, sentences, settings):
         scores = scoring.score_sentences(model, hypotheses, **options)
         rate = len(hypotheses) / (time.perf_counter() - start)
         judged = scoring.score_sentences(model, sentences, **options)
-        np.savez(path, hypotheses=scores, sentences=judged, rate=rate)
+        np.savez(path, hypotheses=scores, sentences=judged, rate=rate, made_of=made_of)
     with np.load(path) as kept:
+        if str(kept["made_of"]) != made_of:
+            raise SystemExit(
+                f"{path} has likelihoods of {kept['made_of']}, not of {made_of}. Give "
+                "another --output, or delete the file."
+            )
         return kept["hypotheses"], kept["sentences"], float(kept["rate"])
 
 
@@ -111,6 +117,7 @@ def draw(columns, path):
 
 
 def percent(share):
+    """Writes a share, such as 0.0166, in percent: 1.66."""
     return f"{100 * share:.2f}"
 
 

@@ -1,7 +1,7 @@
 """Pretrains ELECTRA in float32 and in mixed bfloat16, and compares the losses.
 
     python -m keras_corrupt.data prepare --corpus CORPUS --output DATA --max_length 64
-    python benchmarks/precision.py DATA --output RESULTS
+    python -m benchmarks.precision DATA --output RESULTS
 
 Some seeds each, on the same examples in the same order. Writes a table and a plot: the
 means, the difference between runs with the same seed, and how much seeds differ.
@@ -14,7 +14,7 @@ from pathlib import Path
 
 import tyro
 
-from keras_corrupt.training import PretrainConfig, pretrain
+from benchmarks import comparison
 from keras_corrupt.training.callbacks import read_metrics
 
 DTYPES = ("float32", "mixed_bfloat16")
@@ -46,24 +46,19 @@ class Settings:
 def run(dtype, seed, settings):
     """Trains once; returns the rows of the metrics."""
     folder = Path(settings.output) / f"{dtype}_{seed}"
-    config = PretrainConfig(
+    config = comparison.configuration(
+        settings,
+        folder,
         model="Electra",
         preset=settings.preset,
-        output=str(folder),
-        data=settings.data,
-        sequence_length=settings.sequence_length,
         batch_size=settings.batch_size,
         steps=settings.steps,
         interval=settings.steps // 10,
-        learning_rate=settings.learning_rate,
         warmup_steps=settings.steps // 10,
-        beta_2=0.98,
-        bias_correction=True,
         seed=seed,
         dtype=dtype,
     )
-    if pretrain(config) is None:
-        raise SystemExit("Stopped.")
+    comparison.train(config)
     shutil.copy(folder / "metrics.csv", folder.with_suffix(".csv"))
     return read_metrics(folder / "metrics.csv")
 

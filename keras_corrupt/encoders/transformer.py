@@ -249,12 +249,7 @@ class TransformerEncoder(TextModel):
             `[batch, length, hidden_size]`, the last layer's output.
         """
         inputs = self.text_inputs(inputs)
-        mask = self.attention_mask(inputs)
-        bias = self.attention_bias(inputs)
-        x = self.embed(inputs, training=training)
-        for layer in self.layers_:
-            x = layer(x, mask, bias, training=training)
-        return x
+        return self.transform(self.embed(inputs, training), inputs, training)
 
     def embed(self, inputs, training=False):
         """Returns the first layer's input, `[batch, length, hidden_size]`."""
@@ -272,9 +267,27 @@ class TransformerEncoder(TextModel):
             x = self.embedding_projection(x)
         return x
 
-    def attention_mask(self, inputs):
+    def transform(self, x, inputs, training=False, attention=None):
+        """Runs the layers.
+
+        Args:
+            x: `[batch, length, hidden_size]`, what `embed` returned.
+            inputs: What `text_inputs` returned.
+            training: Whether dropout is active.
+            attention: A key of `MASKS`; the encoder's own if not given.
+
+        Returns:
+            `[batch, length, hidden_size]`, the last layer's output.
+        """
+        mask = self.attention_mask(inputs, attention)
+        bias = self.attention_bias(inputs)
+        for layer in self.layers_:
+            x = layer(x, mask, bias, training=training)
+        return x
+
+    def attention_mask(self, inputs, attention=None):
         """Returns the mask of every layer, broadcastable as `SelfAttention` has it."""
-        return MASKS[self.attention](inputs["padding_mask"])
+        return MASKS[attention or self.attention](inputs["padding_mask"])
 
     def attention_bias(self, inputs):
         """Returns the bias of every layer's attention logits, or `None`."""

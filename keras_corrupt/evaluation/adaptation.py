@@ -5,6 +5,7 @@ import dataclasses
 import sys
 from pathlib import Path
 
+from keras_corrupt.devices.log_level import hide_start_up_lines
 from keras_corrupt.downstream.finetune import FinetuneConfig
 from keras_corrupt.training.config import PretrainConfig
 
@@ -45,6 +46,7 @@ def of_preset(recipe, flags):
     found, _ = parser.parse_known_args(flags)
     if not found.init_from or found.model:
         return recipe
+    hide_start_up_lines()
     from keras_corrupt.models import Pretrainer, preset_directory
     from keras_corrupt.models.registry import registered_name
     from keras_corrupt.models.trained_presets import directory_of

@@ -3,7 +3,6 @@
 import keras
 from keras import ops
 
-from keras_corrupt.encoders.masks import MASKS
 from keras_corrupt.semi_supervised.batches import PieceBatches
 from keras_corrupt.semi_supervised.cost import transformer_update_flops
 from keras_corrupt.semi_supervised.cross_view_model import (
@@ -76,14 +75,10 @@ class CrossViewTokenTagger(CrossViewModel):
     def encode(self, inputs, training=False, noise=None, attention=None):
         encoder = self.tagger.encoder
         inputs = encoder.text_inputs(inputs)
-        mask = MASKS[attention or encoder.attention](inputs["padding_mask"])
-        bias = encoder.attention_bias(inputs)
-        x = encoder.embed(inputs, training=training)
+        x = encoder.embed(inputs, training)
         if noise is not None:
             x = x + ops.cast(noise, x.dtype)
-        for layer in encoder.layers_:
-            x = layer(x, mask, bias, training=training)
-        return x
+        return encoder.transform(x, inputs, training, attention)
 
     def predict_from(self, encoded, training=False):
         return self.tagger.head(encoded, training=training)

@@ -10,6 +10,17 @@ from keras_corrupt.training.data_of_run import describe
 from keras_corrupt.training.memory import process_bytes, training_bytes
 
 
+def step_flops(config, model):
+    """Returns the FLOPs of an update of a run.
+
+    Args:
+        config: Its `PretrainConfig`.
+        model: The model.
+    """
+    forward = model.forward_flops(config.sequence_length)
+    return training_flops(forward, config.batch_size * model.num_masks, 1)
+
+
 def banner(config, model, examples, output, distribution):
     """Returns the lines that open a run.
 
@@ -22,11 +33,7 @@ def banner(config, model, examples, output, distribution):
     """
     info, mixed = examples
     own = 1 - sum(other.fraction for other in mixed)
-    per_step = training_flops(
-        model.forward_flops(config.sequence_length),
-        config.batch_size * model.num_masks,
-        1,
-    )
+    per_step = step_flops(config, model)
     parameters = {name: net.count_params() for name, net in model.networks.items()}
     shared = sum(parameters.values()) - model.count_params()
     networks = ", ".join(f"{name} {n:,}" for name, n in parameters.items())

@@ -114,3 +114,5 @@ def test_a_run_goes_on(system, tmp_path, monkeypatch, capsys):
     )
     # Parts of a batch counted alike then, whatever they held: see `micro_batches.py`.
     assert np.linalg.norm(wrong) < 0.01 * np.linalg.norm(moved)
+    if system is MaskedLM:  # its parts held nearly as many masked tokens
+        np.testing.assert_allclose(wrong, 0, atol=2e-4)

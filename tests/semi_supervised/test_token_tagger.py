@@ -89,7 +89,9 @@ def test_batches_hold_each_word_once_with_its_tag_and_its_successor():
             for start, end in zip(starts, following, strict=True):
                 word = "".join(pieces[start:end]).replace("##", "")
                 found.append((word, targets[row, start]))
-    known = [pair for pairs in map(zip, sentences, tags) for pair in pairs]
+    known = []
+    for words, of_words in zip(sentences, tags, strict=True):
+        known += zip(words, of_words, strict=True)
     assert sorted(found) == sorted(known)
 
 

@@ -1,0 +1,42 @@
+"""What comparisons of pretraining runs have in common."""
+
+from keras_corrupt.models.overrides import merge
+from keras_corrupt.tokenizers import load
+from keras_corrupt.training import PretrainConfig, pretrain, report
+
+
+def configuration(settings, output, **options):
+    """Returns the `PretrainConfig` of one of the runs, with the Adam of short ones.
+
+    Args:
+        settings: Has the `data`, `sequence_length` and peak `learning_rate` of all.
+        output: The run's directory.
+        options: The run's own, such as `model` and `steps`.
+    """
+    return PretrainConfig(
+        output=str(output),
+        data=settings.data,
+        sequence_length=settings.sequence_length,
+        learning_rate=settings.learning_rate,
+        beta_2=0.98,
+        bias_correction=True,
+        **options,
+    )
+
+
+def step_flops(config):
+    """Returns the FLOPs of an update of a run that has not begun."""
+    main = next(iter(config.model_class.network_arguments))
+    size = {main: {"vocabulary_size": load(config.data).vocabulary_size}}
+    options = merge(config.objective, size)
+    return report.step_flops(
+        config, config.model_class.from_preset(config.preset, **options)
+    )
+
+
+def train(config):
+    """Trains, or goes on where the run was stopped; returns the model."""
+    model = pretrain(config)
+    if model is None:
+        raise SystemExit("Stopped.")
+    return model
