@@ -48,6 +48,8 @@ class Settings:
     """Fraction of the tokens in a mask; K of them are all tokens at most."""
     learning_rate: float = 2e-3
     """Peak learning rate."""
+    dtype: str = "mixed_bfloat16"
+    """Precision."""
 
 
 def methods(settings):
@@ -79,6 +81,7 @@ def configuration(name, seed, settings):
         validation_batches=50 * masks,
         warmup_steps=interval,
         seed=seed,
+        dtype=settings.dtype,
     )
 
 

@@ -2,6 +2,7 @@
 
 import csv
 import json
+import os
 import runpy
 from pathlib import Path
 
@@ -9,6 +10,7 @@ import numpy as np
 import pytest
 
 from keras_corrupt.data.pipeline import make_dataset
+from keras_corrupt.evaluation.adaptation import AdaptationConfig, of_preset
 from keras_corrupt.models import Electra, TwoTower
 from keras_corrupt.tokenizers import SPECIAL_TOKENS, WordPieceTokenizer
 from keras_corrupt.training.callbacks import read_metrics, validate
@@ -128,3 +130,11 @@ def test_what_is_wrong_shows_before_training(run, tmp_path, preset):
     write_table(tmp_path / "train.csv", 0)
     flags = ["--init_from", tmp_path / "towers", "--task", tmp_path / "train.csv"]
     assert "TwoTower has two towers" in refused(*flags, "--label", "animal")
+
+
+@pytest.mark.tensorflow_only
+def test_the_presets_model_is_found_without_start_up_lines(monkeypatch, preset):
+    monkeypatch.delenv("TF_CPP_MIN_LOG_LEVEL", raising=False)
+    recipe = AdaptationConfig(model="Teams", preset="tiny", output="unused")
+    assert of_preset(recipe, ["--init_from", preset]).model == "Electra"
+    assert os.environ["TF_CPP_MIN_LOG_LEVEL"] == "3"
