@@ -12,6 +12,7 @@ from keras_corrupt.models.registry import registered_name
 from keras_corrupt.multitask.annealing import gold_weight
 from keras_corrupt.multitask.multi_task_model import MultiTaskModel
 from keras_corrupt.training.checkpoint import CheckpointError, Checkpoints
+from keras_corrupt.training.out_of_memory import explained_shortage, of_fine_tuning
 from keras_corrupt.training.run_directory import write_whole
 from keras_corrupt.training.runner import xla_pays
 
@@ -80,6 +81,7 @@ class Trainer:
 
         Raises:
             ValueError: The checkpoints are another run's.
+            OutOfMemoryError: A step needs more memory than there is.
         """
         model = self.new_model(preset, seed)
         checkpoints = Checkpoints(
@@ -102,7 +104,8 @@ class Trainer:
                 first_pass=epoch,
             )
             start = time.perf_counter()
-            loss = fit(model, batches, f"seed {seed}, epoch {epoch + 1}")
+            with explained_shortage(self.shortage, model):
+                loss = fit(model, batches, f"seed {seed}, epoch {epoch + 1}")
             seconds = time.perf_counter() - start
             curve.append({"epoch": epoch + 1, "loss": loss, "seconds": seconds})
             if not math.isfinite(loss):
@@ -124,6 +127,13 @@ class Trainer:
             "curve": curve,
             "train_seconds": sum(point["seconds"] for point in curve),
         }
+
+    def shortage(self, model):
+        """Returns what to say where memory does not suffice."""
+        any_task = next(iter(self.finetuners.values()))
+        length = any_task.max_length or model.encoder.max_length
+        flag = "--multi_settings" if self.strategy.multi else "--settings"
+        return of_fine_tuning(model, self.settings.batch_size, length, flag)
 
     def gold_weight(self, step):
         """Returns the labels' share after so many updates."""

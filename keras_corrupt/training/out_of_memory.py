@@ -80,13 +80,14 @@ def of_pretraining(config, model, devices, checkpoints):
     )
 
 
-def of_fine_tuning(model, batch_size, length):
+def of_fine_tuning(model, batch_size, length, flag="--settings"):
     """Returns what a run of fine-tuning says that has too little memory.
 
     Args:
-        model: The `DownstreamModel`.
+        model: The `DownstreamModel`, or `MultiTaskModel`.
         batch_size: Its sequences in a step.
         length: Their tokens, at most.
+        flag: That of the run's settings.
     """
     number_bytes = 4 if model.compute_dtype == "float32" else 2
 
@@ -95,7 +96,7 @@ def of_fine_tuning(model, batch_size, length):
         return encoder_activation_bytes(encoder, batch_size, length, number_bytes)
 
     remedies = [
-        (f"--settings batch_size {size}", activations(size, length))
+        (f"{flag} batch_size {size}", activations(size, length))
         for size in (batch_size // 2, batch_size // 4)
         if size
     ]

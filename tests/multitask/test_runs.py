@@ -8,16 +8,18 @@ import subprocess
 import sys
 from pathlib import Path
 
+import keras
 import numpy as np
 import pytest
 
 from keras_corrupt.downstream import TextClassifier
 from keras_corrupt.downstream.model import load_preset
 from keras_corrupt.models.fine_tuning import settings
-from keras_corrupt.multitask import MultiTaskConfig, run
+from keras_corrupt.multitask import MultiTaskConfig, run, trainer
 from keras_corrupt.multitask.strategies import STRATEGIES, settings_of
 from keras_corrupt.tasks.task import Split
 from keras_corrupt.tasks.text_task import TextTask
+from keras_corrupt.training.out_of_memory import OutOfMemoryError
 from tests.downstream.conftest import cats_and_dogs
 
 ROOT = Path(__file__).parents[2]
@@ -184,6 +186,19 @@ def test_bad_tasks_and_settings_are_refused_before_any_work(config, tmp_path):
     strange = _with(small_tasks()[0], train=cow)
     refused("Unknown label 'cow'", [strange])
     assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.parametrize(
+    ("strategy", "flag"), [("single", "--settings"), ("multi", "--multi_settings")]
+)
+def test_too_little_memory_names_remedies(config, monkeypatch, strategy, flag):
+    def exhaust_memory(*_):
+        keras.ops.ones((10**7, 10**8))  # four petabytes
+
+    monkeypatch.setattr(trainer, "fit", exhaust_memory)
+    remedies = rf"(?s)  {flag} batch_size \d+ .*--max_length \d+ .*complete are kept"
+    with pytest.raises(OutOfMemoryError, match=remedies):
+        run(small_tasks(), dataclasses.replace(config, strategies=(strategy,)))
 
 
 def _with(task, **splits):
