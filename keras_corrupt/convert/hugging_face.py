@@ -1,4 +1,4 @@
-"""Hugging Face's ELECTRA and BERT, in and out, and COCO-LM's port, in.
+"""Hugging Face's ELECTRA and BERT, in and out, RoBERTa and COCO-LM's port, in.
 
 A directory has `config.json`, `model.safetensors` and the tokenizer's files. One of
 ELECTRA's two networks stands in a directory by itself; with both, the discriminator is
@@ -11,7 +11,11 @@ import warnings
 import numpy as np
 from safetensors.numpy import save
 
-from keras_corrupt.convert import hugging_face_coco_lm, hugging_face_tasks
+from keras_corrupt.convert import (
+    hugging_face_coco_lm,
+    hugging_face_roberta,
+    hugging_face_tasks,
+)
 from keras_corrupt.convert.files import (
     config_has,
     find_tokenizer,
@@ -74,13 +78,25 @@ _BERT_HEAD = {
 }
 #: What a file may have that nothing here reads: poolers, next sentences, copies.
 _UNUSED = (
-    r".*\.position_ids|(bert\.)?pooler\..*|cls\.seq_relationship\..*|"
-    r"cls\.predictions\.decoder\..*|generator_lm_head\.weight"
+    r".*\.position_ids|((ro)?bert(a)?\.)?pooler\..*|cls\.seq_relationship\..*|"
+    r"(cls\.predictions|lm_head)\.decoder\..*|generator_lm_head\.weight"
 )
-#: Weights that must be the token embeddings, where a file has them.
+#: Their `model_type` -> what the names of its encoder begin with.
+_PREFIXES = {"electra": "electra.", "bert": "bert."} | dict.fromkeys(
+    hugging_face_roberta.KINDS, hugging_face_roberta.PREFIX
+)
+#: That -> the head of its masked language model.
+_HEADS = {
+    "electra.": _GENERATOR_HEAD,
+    "bert.": _BERT_HEAD,
+    hugging_face_roberta.PREFIX: hugging_face_roberta.HEAD,
+}
+#: A copy that a file may have -> the weight that it must be equal to.
 _TIED = {
     "generator_lm_head.weight": "electra.embeddings.word_embeddings.weight",
     "cls.predictions.decoder.weight": "bert.embeddings.word_embeddings.weight",
+    "lm_head.decoder.weight": "roberta.embeddings.word_embeddings.weight",
+    "lm_head.decoder.bias": "lm_head.bias",
 }
 
 # === config.json ===
@@ -98,18 +114,17 @@ _RATES = {
     "dropout": "hidden_dropout_prob",
     "attention_dropout": "attention_probs_dropout_prob",
     "initializer_range": "initializer_range",
+    "layer_norm_epsilon": "layer_norm_eps",
 }
 #: Their activation -> our `approximate_gelu`.
 _ACTIVATIONS = {"gelu": False, "gelu_new": True, "gelu_pytorch_tanh": True}
 #: Entries that an encoder here has no choice of.
 _FIXED = {
-    "layer_norm_eps": 1e-12,
     "position_embedding_type": "absolute",
     "is_decoder": False,
     "add_cross_attention": False,
 }
 _REFUSED = {
-    "roberta": "its layer norms have another epsilon, and its positions start at 2",
     "deberta-v2": "its attention has vectors of positions in every layer",
     "distilbert": "it has no segments",
     "albert": "its layers are one layer, over and over",
@@ -146,10 +161,13 @@ def read(path, options):
     kind = config.get("model_type")
     if kind == "cocolm":
         return hugging_face_coco_lm.read(path, config, find_weights(path))
-    if kind not in ("electra", "bert"):
-        reason = _REFUSED.get(kind, "ELECTRA, BERT and COCO-LM are what can be read")
+    if kind not in _PREFIXES:
+        readable = "ELECTRA, BERT, RoBERTa and COCO-LM are what can be read"
+        reason = _REFUSED.get(kind, readable)
         raise ValueError(f"{path}: a {kind} cannot be an encoder here: {reason}.")
     encoder, weights = read_encoder(path, config), find_weights(path)
+    if kind in hugging_face_roberta.KINDS:
+        encoder, weights = hugging_face_roberta.as_bert(encoder, weights, config)
     check_sizes(MaskedLM, {"encoder": encoder}, *weights.size)
     tokenizer = find_tokenizer(path)
     names = weights.shapes
@@ -161,12 +179,11 @@ def read(path, options):
             task, config, encoder, tokenizer, weights, form
         ), ()
     _check_tied(weights)
-    if kind == "bert" or any(name.startswith("generator_") for name in names):
+    if kind != "electra" or any(name.startswith("generator_") for name in names):
         model = new_masked_lm(encoder, tokenizer)
-        head = _BERT_HEAD if kind == "bert" else _GENERATOR_HEAD
         if kind == "electra" and encoder["approximate_gelu"]:
             raise ValueError(f"{path}: a generator's head has gelu, its encoder not.")
-        _take(weights, kind, model.network, head)
+        _take(weights, kind, model.network, _HEADS[_PREFIXES[kind]])
         return model, ()
     generator = options.generator or path / "generator"
     if not (generator / "config.json").is_file():
@@ -221,7 +238,8 @@ def find_weights(path):
 
 
 def _prefix(kind, names):
-    return f"{kind}." if any(n.startswith(f"{kind}.") for n in names) else ""
+    prefix = _PREFIXES[kind]
+    return prefix if any(name.startswith(prefix) for name in names) else ""
 
 
 def _take(weights, kind, network, head):
@@ -242,8 +260,7 @@ def _check_tied(weights):
         if copy in weights.shapes and original in weights.shapes:
             if not np.array_equal(weights.read(copy), weights.read(original)):
                 raise ValueError(
-                    f"{weights.path}: {copy} is not {original}, which a softmax here "
-                    "has as its matrix."
+                    f"{weights.path}: {copy} is not {original}; here they are one."
                 )
 
 
@@ -299,9 +316,8 @@ def _write_masked_lm(directory, model, network, kind=None):
             "Hugging Face's generator has gelu in its head, this one gelu's tanh "
             "approximation. Convert `encoder` alone, or train with gelu."
         )
-    head = {"bert": _BERT_HEAD, "electra": _GENERATOR_HEAD}[kind]
-    arrays = give(encoder, encoder_format(f"{kind}."))
-    arrays |= give(network.head, pytorch_format(head))
+    arrays = give(encoder, encoder_format(_PREFIXES[kind]))
+    arrays |= give(network.head, pytorch_format(_HEADS[_PREFIXES[kind]]))
     architecture = {"bert": "BertForMaskedLM", "electra": "ElectraForMaskedLM"}[kind]
     _write(directory, model, encoder, kind, architecture, arrays)
 
@@ -316,7 +332,6 @@ def _write(directory, model, encoder, kind, architecture, arrays, entries=None):
         "model_type": kind,
         **{theirs: sizes[ours] for ours, theirs in names.items()},
         "hidden_act": "gelu_pytorch_tanh" if encoder.approximate_gelu else "gelu",
-        "layer_norm_eps": 1e-12,
         "pad_token_id": encoder.padding_id,
         "dtype": "float32",
         **(entries or {}),

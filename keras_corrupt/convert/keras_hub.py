@@ -15,6 +15,7 @@ from keras_corrupt.convert.systems import new_electra, new_masked_lm
 from keras_corrupt.convert.weights import (
     Format,
     Weights,
+    check_epsilon,
     encoder_of,
     give,
     split_heads,
@@ -139,6 +140,7 @@ def write(directory, model, options):
     """
     hub = library()
     encoder = encoder_of(model, bool(options.approximate_gelu))
+    check_epsilon(encoder)
     whole = encoder.embedding_size == encoder.hidden_size
     name = "BertBackbone" if whole else "ElectraBackbone"
     backbone = new_backbone(name, encoder.architecture)

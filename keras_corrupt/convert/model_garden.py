@@ -21,6 +21,7 @@ from keras_corrupt.convert.systems import new_electra, new_masked_lm, new_teams
 from keras_corrupt.convert.weights import (
     Format,
     Weights,
+    check_epsilon,
     encoder_of,
     give,
     in_common,
@@ -239,6 +240,7 @@ def write(directory, model, options):
         ValueError: Model Garden's encoder cannot hold it.
     """
     encoder = encoder_of(model, bool(options.approximate_gelu))
+    check_epsilon(encoder)
     table = {o: f"encoder/{theirs}" for o, theirs in _ENCODER.items()}
     heads = split_heads(encoder.num_heads)
     arrays = give(encoder, Format(table, _KINDS, to_theirs=heads))

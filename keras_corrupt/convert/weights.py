@@ -266,6 +266,20 @@ def measured(weights, form, num_heads=None):
     }
 
 
+def check_epsilon(encoder):
+    """Raises a `ValueError` unless layer norms have the epsilon of the libraries' BERT.
+
+    Args:
+        encoder: A `TransformerEncoder`.
+    """
+    if encoder.layer_norm_epsilon != 1e-12:
+        raise ValueError(
+            f"An encoder with layer_norm_epsilon={encoder.layer_norm_epsilon} cannot "
+            "be written: this library's has 1e-12. Write it for Hugging Face, or "
+            "export a SavedModel."
+        )
+
+
 def encoder_of(model, approximate_gelu=None):
     """Returns the encoder of a model of ours that other libraries can hold.
 
@@ -284,12 +298,6 @@ def encoder_of(model, approximate_gelu=None):
             f"An encoder with attention={encoder.attention!r} and relative_positions="
             f"{encoder.relative_positions!r} has no counterpart in other libraries' "
             "BERT and ELECTRA. Use it here, or export a SavedModel."
-        )
-    if encoder.layer_norm_epsilon != 1e-12:
-        raise ValueError(
-            f"An encoder with layer_norm_epsilon={encoder.layer_norm_epsilon} cannot "
-            "be written: what other libraries have here has 1e-12. Use it here, or "
-            "export a SavedModel."
         )
     if approximate_gelu is None or encoder.approximate_gelu:
         return encoder
