@@ -21,6 +21,7 @@ from pathlib import Path
 import tyro
 
 from keras_corrupt.downstream import FinetuneConfig, finetune
+from keras_corrupt.evaluation.similarity import name_of
 from keras_corrupt.tasks.domain_tasks import DOMAIN_TASKS, DomainTask
 
 LONG = ("CoLA", "SST-2", "QQP", "QNLI", "CoNLL-2000")
@@ -78,16 +79,6 @@ def tasks(settings, names):
             yield TaggingTask(name, files, None, None, "bio")
         else:
             yield GlueTask(name, settings.glue)
-
-
-def name_of(preset):
-    """Returns a preset's column: its name, or that of the run that holds it.
-
-    >>> name_of("tiny_en"), name_of("runs/Teams/preset/")
-    ('tiny_en', 'Teams')
-    """
-    path = Path(preset)
-    return path.parent.name if path.name == "preset" else path.name
 
 
 def scores(settings, preset, column):

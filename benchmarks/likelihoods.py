@@ -18,9 +18,9 @@ from pathlib import Path
 import numpy as np
 import tyro
 
-from benchmarks.fine_tuning import name_of
 from benchmarks.machine import description
 from keras_corrupt import scoring
+from keras_corrupt.evaluation.similarity import name_of
 from keras_corrupt.models import load_preset
 from keras_corrupt.scoring.reranking import word_errors
 
