@@ -23,6 +23,7 @@ TEXT = [
 BEAM = ["apache-beam>=2.60"]
 JAX = ["jax>=0.4.36"]
 MULTITASK = ["statsmodels>=0.14.4"]
+PARSING = ["ufal.chu_liu_edmonds>=1.0.3"]
 RUNTIMES = ["ai-edge-litert>=2", "onnxruntime>=1.20", "tf2onnx>=1.17"]
 SQUAD = ["tf-models-official>=2.20,<2.21"]
 TFDS = ["tensorflow-datasets>=4.9.7"]
@@ -71,6 +72,7 @@ setup(
         "hubs": ["huggingface-hub>=0.30", "kagglehub>=0.3"],
         "jax": JAX,
         "multitask": MULTITASK,
+        "parsing": PARSING,
         "runtimes": RUNTIMES,
         "squad": SQUAD,
         "tfds": TFDS,
@@ -78,6 +80,7 @@ setup(
             *BEAM,
             *JAX,
             *MULTITASK,
+            *PARSING,
             *RUNTIMES,
             *SQUAD,
             "hypothesis>=6.100",
@@ -88,6 +91,7 @@ setup(
             "pytest-xdist>=3.6",
             "ruff>=0.9",
             "sentencepiece>=0.2",
+            "udtools>=0.2.9",
         ],
     },
 )

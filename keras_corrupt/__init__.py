@@ -48,7 +48,7 @@ KERAS_CLASSES = {
         "TwoTower",
         "UnigramElectra",
     ),
-    "semi_supervised": ("CrossViewTagger",),
+    "semi_supervised": ("CrossViewParser", "CrossViewTagger"),
     "training": ("AdamW", "InverseRootDecay", "SGD", "WarmupLinearDecay"),
     "downstream": (
         "CandidateRanker",

@@ -12,11 +12,11 @@ def bilstm_update_flops(model, length):
     """Counts an update on LSTMs, whose states auxiliary modules find at hand.
 
     Args:
-        model: A `CrossViewTagger`.
+        model: A `WordModel`.
         length: Int. Words in a sentence.
     """
     encoder = bilstm_flops(model.encoder.sizes, length, model.vocabulary.WIDTH)
-    predicting = encoder + module_flops(model.primary, length)
+    predicting = encoder + model.primary.flops(length)
     return update_flops(model, length, predicting)
 
 
@@ -52,16 +52,9 @@ def update_flops(model, length, predicting, passes=0):
     """
     if not model.views:
         return 3 * predicting
-    modules = sum(module_flops(m, length) for m in model.auxiliary)
+    modules = sum(m.flops(length) for m in model.auxiliary)
     students = (len(model.views) - len(model.auxiliary)) * predicting
     without_training = predicting + 2 * predicting * ("vat" in model.views)
     unlabelled = 3 * (passes + modules + students) + without_training
     # The primary module learns, or computes in vain, on both kinds.
     return 3 * predicting + unlabelled / 2
-
-
-def module_flops(module, length):
-    """Counts a `PredictionModule`, forward."""
-    width, hidden = module.hidden.kernel.shape
-    matrices = 2 * width * hidden + dense_flops(hidden, module.output_layer.units)
-    return length * (matrices + hidden)  # ReLU

@@ -26,6 +26,16 @@ BOUNDS = {
 
 
 View = Literal["forward", "backward", "future", "past", "full", "word_dropout", "vat"]
+#: What a parser's modules see of candidate heads, and of dependents.
+ViewPair = Literal[
+    "forward_forward",
+    "forward_backward",
+    "backward_forward",
+    "backward_backward",
+    "full",
+    "word_dropout",
+    "vat",
+]
 
 #: What fields that are not given are on the thesis's networks (table 4.1).
 PUBLISHED = {
@@ -43,7 +53,10 @@ PRETRAINED = {
 
 @dataclasses.dataclass(frozen=True)
 class CrossViewConfig:
-    """Everything that decides what a run does, with the thesis's values (table 4.1)."""
+    """Everything that decides what a run does, with the thesis's values (table 4.1).
+
+    Those of a tagger: see `ParsingConfig` for a parser.
+    """
 
     output: str
     """Directory of the run; continues the run that it holds, if any."""
@@ -67,10 +80,10 @@ class CrossViewConfig:
     vat_norm: float = 0.5
     """The norm of the noise that the view `vat` adds to a sentence's embeddings."""
     hard_targets: bool = False
-    """Whether the likeliest tags are learned, and not the probabilities."""
+    """Whether the likeliest labels are learned, and not the probabilities."""
     confidence: float = 0.0
-    """The least probability of an unlabelled word's likeliest tag for it to be learned
-    from."""
+    """The least probability of an unlabelled word's likeliest label for it to be
+    learned from."""
     vocabulary_size: int = 50_000
     """Words with a vector of their own: the most frequent ones in all text. A
     pretrained encoder has its own vocabulary."""
@@ -153,13 +166,32 @@ class CrossViewConfig:
         return {n: [*v] if isinstance(v, tuple) else v for n, v in fields.items()}
 
 
+@dataclasses.dataclass(frozen=True)
+class ParsingConfig(CrossViewConfig):
+    """That of a parser, where the thesis's values differ."""
+
+    views: tuple[ViewPair, ...] = (
+        "forward_forward",
+        "forward_backward",
+        "backward_forward",
+        "backward_backward",
+        "full",
+    )
+    """What the auxiliary modules see of a candidate edge's head and dependent. With
+    `word_dropout` or `vat` alone the primary module learns from itself: the thesis's
+    baselines (4.3.2)."""
+    vat_norm: float = 1.0
+    """The norm of the noise that the view `vat` adds to a sentence's embeddings."""
+    label_smoothing: tyro.conf.Suppress[float] = 0.0  # the thesis's is of tags
+
+
 def main(config, make_task, description):
     """Runs a recipe from the command line.
 
     Args:
         config: The recipe's `CrossViewConfig`, or one with more fields; its fields
             become flags, its values their defaults.
-        make_task: Function of the configuration that returns the `TaggingTask`.
+        make_task: Function of the configuration that returns the task.
         description: Help text, the recipe's docstring.
     """
     hide_start_up_lines()
@@ -168,14 +200,20 @@ def main(config, make_task, description):
     )
 
     # Not above: help needs no Keras.
-    from keras_corrupt.semi_supervised.runner import train_tagger
+    from keras_corrupt.semi_supervised.runner import train
     from keras_corrupt.training.callbacks import NonFiniteLossError
     from keras_corrupt.training.checkpoint import CheckpointError
 
     try:
         config.check()
         config = config.shrunk() if config.smoke else config
-        if train_tagger(make_task(config), config) is None:
+        if train(make_task(config), config) is None:
             sys.exit(130)  # a shell's code for Ctrl-C: what follows should not run
-    except (ValueError, OSError, CheckpointError, NonFiniteLossError) as error:
+    except (
+        ValueError,
+        OSError,
+        ImportError,
+        CheckpointError,
+        NonFiniteLossError,
+    ) as error:
         sys.exit(f"Error: {in_flags(str(error), config)}")

@@ -1,13 +1,15 @@
 """What the models of Cross-View Training share (Clark's thesis, 4.1.1, 4.2.2)."""
 
 import keras
+import numpy as np
 from keras import ops
 
 from keras_corrupt.devices.replicas import SeedGenerator
+from keras_corrupt.encoders.cost import dense_flops
 from keras_corrupt.kernels import FusedSteps
 from keras_corrupt.semi_supervised import objective
 
-#: What auxiliary modules can see of a sentence.
+#: What a tagger's auxiliary modules can see of a sentence.
 VIEWS = ("forward", "backward", "future", "past", "full")
 #: The baselines of 4.3.2, in which the primary module itself sees another sentence.
 BASELINES = ("word_dropout", "vat")
@@ -38,29 +40,39 @@ class PredictionModule(keras.layers.Layer):
         """Returns logits, `[batch, length, classes]`."""
         return self.output_layer(self.hidden(states))
 
+    def flops(self, length):
+        """Counts one sentence, forward; `encoders/cost.py` has the rules."""
+        width, hidden = self.hidden.kernel.shape
+        matrices = 2 * width * hidden + dense_flops(hidden, self.output_layer.units)
+        return length * (matrices + hidden)  # ReLU
+
 
 class CrossViewModel(FusedSteps, keras.Model):
-    """A tagger whose auxiliary modules learn from text without tags.
+    """A model of words' classes whose auxiliary modules learn from text without labels.
+
+    A tagger, whose classes are its labels, unless a subclass says otherwise.
 
     Its inputs are a dict of arrays, for training with `labelled`, `[batch]`, 1 for
-    sentences whose tags are known. Targets are the tags' indices, `[batch, length]`,
-    or -1.
+    sentences whose labels are known. Targets are the indices of the words' classes,
+    `[batch, length]`, or -1.
 
     Only what predicts is saved in presets: the auxiliary modules are of use in training
     alone.
 
     Args:
-        labels: The names of all tags.
-        views: What auxiliary modules there are, of `VIEWS`. Also of `BASELINES`, where
-            the primary module takes an auxiliary one's place. None for a model that
-            learns from labelled sentences alone.
-        label_smoothing: Of known tags.
+        labels: The names of all labels.
+        views: What auxiliary modules there are, of `known_views`. Also of `BASELINES`,
+            where the primary module takes an auxiliary one's place. None for a model
+            that learns from labelled sentences alone.
+        label_smoothing: Of known classes.
         word_dropout: The probability that `"word_dropout"` removes a word.
         vat_norm: The norm of the noise that `"vat"` adds to a sentence's embeddings.
-        hard_targets: Whether to learn the primary module's likeliest tags, and not its
-            probabilities (4.5).
-        confidence: The probability from which on its likeliest tag is learned (4.5).
+        hard_targets: Whether to learn the primary module's likeliest classes, and not
+            its probabilities (4.5).
+        confidence: The probability from which on its likeliest class is learned (4.5).
     """
+
+    known_views = VIEWS
 
     def __init__(
         self,
@@ -75,16 +87,9 @@ class CrossViewModel(FusedSteps, keras.Model):
     ):
         super().__init__(**kwargs)
         self.autocast = False  # ids
-        known = VIEWS + BASELINES
-        unknown = [view for view in views if view not in known]
-        if unknown or len(set(views)) != len(views):
-            raise ValueError(
-                f"`views` must be different ones of {', '.join(known)}; got {views}."
-            )
+        check_views(views, self.known_views)
         if not labels or len(set(labels)) != len(labels):
-            raise ValueError(
-                f"`labels` must be different names of tags; got {labels!r}."
-            )
+            raise ValueError(f"`labels` must be different names; got {labels!r}.")
         check_rates(
             label_smoothing=label_smoothing,
             word_dropout=word_dropout,
@@ -95,7 +100,7 @@ class CrossViewModel(FusedSteps, keras.Model):
         self.labels = list(labels)
         self.views = tuple(views)
         #: Those that have modules of their own, which `auxiliary` lists.
-        self.module_views = [view for view in self.views if view in VIEWS]
+        self.module_views = [v for v in self.views if v in self.known_views]
         self.label_smoothing = label_smoothing
         self.word_dropout = word_dropout
         self.vat_norm = vat_norm
@@ -142,6 +147,24 @@ class CrossViewModel(FusedSteps, keras.Model):
         """Counts the FLOPs of an update, for one sentence: see `cost`."""
         raise NotImplementedError
 
+    # === What a tagger's classes are ===
+
+    def num_classes(self, inputs):
+        """Returns the number of a word's classes."""
+        return len(self.labels)
+
+    def classes_of(self, labels):
+        """Returns the classes of all words, int `[words of all sentences]`.
+
+        A label that the model does not have has no class, and adds nothing to the
+        loss: -1.
+
+        Args:
+            labels: For each sentence a list of its words' labels.
+        """
+        index_of = {label: i for i, label in enumerate(self.labels)}
+        return np.array([index_of.get(x, -1) for words in labels for x in words])
+
     # === Training ===
 
     def module(self, name, width, hidden_size):
@@ -156,8 +179,8 @@ class CrossViewModel(FusedSteps, keras.Model):
         """Returns a dict of what the modules make of sentences.
 
         Returns:
-            `logits`, `[batch, length, tags]`, of the primary module; in training, where
-            it has dropout, also `auxiliary`, a list of those of each view, and
+            `logits`, `[batch, length, classes]`, of the primary module; in training,
+            where it has dropout, also `auxiliary`, a list of those of each view, and
             `targets`, the primary module's probabilities without dropout. Without
             unlabelled sentences these are zeros.
         """
@@ -182,7 +205,7 @@ class CrossViewModel(FusedSteps, keras.Model):
         # JAX lets no change of a variable out of a branch: there, seeds start from
         # states that go on with what is drawn outside.
         values = [(v, ops.convert_to_tensor(v)) for v in self.variables]
-        shape = (*ops.shape(self.words(inputs)), len(self.labels))
+        shape = (*ops.shape(self.words(inputs)), self.num_classes(inputs))
 
         def branch():
             with keras.StatelessScope(values):
@@ -244,13 +267,23 @@ class CrossViewModel(FusedSteps, keras.Model):
             sure = ops.max(targets, axis=-1) >= self.confidence
             unlabelled = unlabelled * ops.cast(sure, "float32")
             if self.hard_targets:
-                targets = ops.one_hot(ops.argmax(targets, axis=-1), len(self.labels))
+                likeliest = ops.argmax(targets, axis=-1)
+                targets = ops.one_hot(likeliest, self.num_classes(x))
             cross_view = objective.cross_view_loss(
                 targets, y_pred["auxiliary"], unlabelled
             )
             self.cross_view_tracker.update_state(cross_view, ops.sum(unlabelled))
             loss = loss + cross_view
         return loss
+
+
+def check_views(views, known_views):
+    """Raises a `ValueError` unless views are different ones of those, or baselines."""
+    known = known_views + BASELINES
+    if not set(views) <= set(known) or len(set(views)) != len(views):
+        raise ValueError(
+            f"`views` must be different ones of {', '.join(known)}; got {views}."
+        )
 
 
 def check_rates(**rates):

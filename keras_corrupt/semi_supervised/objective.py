@@ -29,7 +29,7 @@ def smoothed(labels, num_classes, smoothing):
     array([[0.025, 0.925, 0.025, 0.025]], dtype=float32)
     """
     targets = ops.one_hot(labels, num_classes, dtype="float32")
-    return targets * (1.0 - smoothing) + smoothing / num_classes
+    return targets * (1.0 - smoothing) + smoothing / ops.cast(num_classes, "float32")
 
 
 def supervised_loss(logits, labels, words, smoothing=0.1):
@@ -44,7 +44,7 @@ def supervised_loss(logits, labels, words, smoothing=0.1):
     Returns:
         float32 scalar; 0 where no word has a label.
     """
-    targets = smoothed(labels, logits.shape[-1], smoothing)
+    targets = smoothed(labels, ops.shape(logits)[-1], smoothing)
     return weighted_mean(cross_entropy(targets, logits), words)
 
 

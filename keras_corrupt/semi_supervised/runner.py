@@ -1,8 +1,8 @@
 """A run of Cross-View Training: from labelled files and plain text to a preset.
 
-output/preset          the tagger, with the average of the weights: a `CrossViewTagger`,
-                       or on a pretrained encoder a `TokenTagger`
-output/predictions     its tags for every split but the training one
+output/preset          the model, with the average of the weights: a `CrossViewTagger`
+                       or `CrossViewParser`, or on a pretrained encoder a `TokenTagger`
+output/predictions     what it predicts for every split but the training one
 output/results.json    its metrics on these
 output/metrics.csv, curves.png, checkpoints, tensorboard
 """
@@ -18,10 +18,14 @@ import numpy as np
 
 from keras_corrupt.downstream import TokenTagger, kept_results
 from keras_corrupt.semi_supervised.batches import alternating
+from keras_corrupt.semi_supervised.cross_view_model import check_views
 from keras_corrupt.semi_supervised.optimizer import optimizer_of
+from keras_corrupt.semi_supervised.parser import CrossViewParser
+from keras_corrupt.semi_supervised.presets import PRESETS
 from keras_corrupt.semi_supervised.sentences import Sentences, unlabelled_sentences
 from keras_corrupt.semi_supervised.tagger import CrossViewTagger
 from keras_corrupt.semi_supervised.token_tagger import CrossViewTokenTagger
+from keras_corrupt.semi_supervised.trees import spanning_tree_algorithm
 from keras_corrupt.semi_supervised.vocabulary import WordVocabulary
 from keras_corrupt.semi_supervised.word_vectors import read_word_vectors
 from keras_corrupt.tasks.task import describe_skipped, describe_unseen
@@ -35,12 +39,18 @@ from keras_corrupt.training.run_directory import (
 )
 from keras_corrupt.training.runner import xla_pays
 
+#: A task's kind -> the class and the name of its model on the thesis's BiLSTM.
+MODELS = {
+    "tagging": (CrossViewTagger, "tagger"),
+    "dependency_parsing": (CrossViewParser, "parser"),
+}
 
-def train_tagger(task, config):
-    """Trains a tagger, evaluates and saves it; continues what was begun.
+
+def train(task, config):
+    """Trains a task's model, evaluates and saves it; continues what was begun.
 
     Args:
-        task: A `TaggingTask`.
+        task: A `TaggingTask`, or a `DependencyTask`.
         config: A `CrossViewConfig`.
 
     Returns:
@@ -51,9 +61,11 @@ def train_tagger(task, config):
             run with other settings; nothing was changed.
         NonFiniteLossError: The loss became infinite or not a number.
         CheckpointError: A checkpoint could not be written or read.
+        ImportError: Parsing needs a library that is not installed.
     """
     config.check()
-    pretrained = config.preset not in CrossViewTagger.presets
+    pretrained = config.preset not in PRESETS
+    check_task(task, config, pretrained)
     config = config.completed(pretrained)
     keras.utils.set_random_seed(config.seed)
     # Before the text is read, which takes longer.
@@ -106,6 +118,25 @@ def train_tagger(task, config):
         return model
 
 
+def check_task(task, config, pretrained):
+    """Raises an error if the task cannot be learned so, before the text is read."""
+    if task.kind not in MODELS:
+        raise ValueError(
+            f"`task` must be of the kind {' or '.join(MODELS)}; got {task.kind!r}."
+        )
+    model, _ = MODELS[task.kind]
+    if config.unlabelled:
+        check_views(config.views, model.known_views)
+    if task.kind == "tagging":
+        return
+    if pretrained:
+        raise ValueError(
+            f"Parsers are networks that read words; preset={config.preset} is none of "
+            f"their sizes, {', '.join(PRESETS)}."
+        )
+    spanning_tree_algorithm()
+
+
 def fingerprint(*parts):
     """Returns the SHA-256 of JSON-ready parts."""
     return hashlib.sha256(json.dumps(parts).encode()).hexdigest()
@@ -127,10 +158,11 @@ def build(task, start, config):
     """Returns the model, compiled, its optimizer built.
 
     Args:
-        task: The `TaggingTask`.
+        task: The task.
         start: The `WordVocabulary` of a new model, or a pretrained `TokenTagger`.
         config: The `CrossViewConfig`, complete.
     """
+    model_class, name = MODELS[task.kind]
     arguments = {
         "views": config.views if config.unlabelled else (),
         "unlabelled_dropout": config.unlabelled_dropout,
@@ -139,12 +171,12 @@ def build(task, start, config):
         "vat_norm": config.vat_norm,
         "hard_targets": config.hard_targets,
         "confidence": config.confidence,
-        "name": "tagger",
+        "name": name,
     }
     if isinstance(start, TokenTagger):
         model = CrossViewTokenTagger(start, **arguments)
     else:
-        model = CrossViewTagger.from_preset(
+        model = model_class.from_preset(
             config.preset,
             words=start.words,
             characters=start.characters,
@@ -175,32 +207,22 @@ def start_from_vectors(model, path):
 def batches_of(task, labelled, unlabelled, model, config):
     """Returns the batches of labelled and, if there are any, unlabelled sentences."""
     size, seed = config.batch_size, config.seed
-    labels = indices(task.splits["train"], model)
+    labels = model.classes_of(task.splits["train"].labels)
     kinds = [model.batches(labelled, labels, size, seed)]
     if len(unlabelled):
         kinds.append(model.batches(unlabelled, None, size, seed))
     return kinds
 
 
-def indices(split, model):
-    """Returns the indices of the tags of all words of a split.
-
-    A tag that training has not has no class, and adds nothing to the loss: -1.
-    """
-    index_of = {label: i for i, label in enumerate(model.labels)}
-    return np.array([index_of.get(t, -1) for tags in split.labels for t in tags])
-
-
 def validate(model, task, name, batch_size):
     """Evaluates the average of the weights on a split.
 
     Returns:
-        Dict of floats; names begin with `val_`. The loss is that of known tags.
+        Dict of floats; names begin with `val_`. The loss is that of known labels.
     """
     split = task.splits[name]
-    batches = model.batches(
-        Sentences(split.examples), indices(split, model), batch_size
-    )
+    labels = model.classes_of(split.labels)
+    batches = model.batches(Sentences(split.examples), labels, batch_size)
     with averaged(model):
         losses = model.evaluate(
             alternating([batches], count=len(batches)), return_dict=True, verbose=0
@@ -247,15 +269,15 @@ def banner(task, kinds, model, config):
         if split.skipped
     )
     unseen = "".join(
-        f"; {name} has {describe_unseen(tags)}"
-        for name, tags in task.unseen.items()
-        if tags
+        f"; {name} has {describe_unseen(labels)}"
+        for name, labels in task.unseen.items()
+        if labels
     )
     parameters = {name: net.count_params() for name, net in model.networks.items()}
     parameters["auxiliary"] = sum(m.count_params() for m in model.auxiliary)
     flops = config.batch_size * model.update_flops(round(mean_length(kinds)))
     lines = {
-        "model": f"{type(model).__name__} {config.preset}, {len(model.labels)} tags",
+        "model": f"{type(model).__name__} {config.preset}, {len(model.labels)} labels",
         "backend": keras.backend.backend(),
         "parameters": ", ".join(f"{name} {n:,}" for name, n in parameters.items()),
         "labelled": f"{len(kinds[0].sentences):,} sentences{skipped}{unseen}",

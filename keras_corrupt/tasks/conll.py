@@ -152,7 +152,7 @@ def read_conll(
         raise ValueError(
             f"`scheme` must be one of {[*SCHEMES, 'plain']}; got {scheme!r}."
         )
-    lines = _read_lines(path)
+    lines = read_lines(path)
     conllu = _is_conllu(lines)
     word_column = (1 if conllu else 0) if word_column is None else word_column
     tag_column = (3 if conllu else -1) if tag_column is None else tag_column
@@ -197,7 +197,8 @@ def read_conll(
     )
 
 
-def _read_lines(path):
+def read_lines(path):
+    """Returns the lines of a UTF-8 file, without their ends; raises as `read_conll`."""
     check_file(path)
     # Only a line feed ends a line: words may hold Unicode's other separators.
     try:

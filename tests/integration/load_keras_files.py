@@ -17,7 +17,7 @@ import keras_corrupt
 def deterministic_part(model):
     """Returns an encoder: a model's, or the first of the towers that it has instead.
 
-    Of a `CrossViewTagger`, whose encoder returns many arrays, its logits.
+    Of a `WordModel`, whose encoder returns many arrays, its logits.
     """
     if "primary" in getattr(model, "networks", ()):
         return lambda inputs: model(inputs)["logits"]

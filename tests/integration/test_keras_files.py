@@ -26,7 +26,7 @@ from keras_corrupt.models import (
     UnigramElectra,
 )
 from keras_corrupt.multitask import MultiTaskModel  # noqa: F401, registers it
-from keras_corrupt.semi_supervised import CrossViewTagger
+from keras_corrupt.semi_supervised import CrossViewParser, CrossViewTagger
 from keras_corrupt.training import SGD, AdamW, InverseRootDecay, WarmupLinearDecay
 from tests.conftest import SIZES, make_inputs
 from tests.integration.load_keras_files import deterministic_part
@@ -52,6 +52,7 @@ def functional_model():
 
 def test_every_kind_of_file_loads_in_a_fresh_process(tmp_path, tokenizer):
     labels = {"labels": ["a", "b"]}
+    bilstm = {"encoder": {"hidden_sizes": [4], "projection_size": 3}}
     apart = {"tied_embeddings": "gradient_disentangled"}
     models = {
         "adversarial": AdversarialElectra(
@@ -73,12 +74,8 @@ def test_every_kind_of_file_loads_in_a_fresh_process(tmp_path, tokenizer):
         "ranker": downstream.CandidateRanker(ENCODER, tokenizer),
         "encoder": TransformerEncoder(**ENCODER),
         "functional": functional_model(),
-        "cross_view": CrossViewTagger(
-            ["cat"],
-            "act",
-            encoder={"hidden_sizes": [4], "projection_size": 3},
-            **labels,
-        ),
+        "cross_view": CrossViewTagger(["cat"], "act", **bilstm, **labels),
+        "cross_view_parser": CrossViewParser(["cat"], "act", **bilstm, **labels),
     }
     models["electra"].compile(AdamW(WarmupLinearDecay(1e-3, 10, 2)))
     models["cross_view"].compile(SGD(InverseRootDecay(0.5, 0.005), momentum=0.9))
@@ -89,6 +86,7 @@ def test_every_kind_of_file_loads_in_a_fresh_process(tmp_path, tokenizer):
         "character_ids": np.stack([2 * ones, 4 * ones], axis=-1),
         "padding_mask": ones,
     }
+    inputs["cross_view_parser"] = inputs["cross_view"]
     for name, model in models.items():
         np.savez(tmp_path / f"{name}.npz", **inputs[name])
         model.save(tmp_path / f"{name}.keras")

@@ -2,13 +2,18 @@ import numpy as np
 import pytest
 
 from keras_corrupt.downstream import TokenTagger
-from keras_corrupt.semi_supervised import CrossViewTagger, CrossViewTokenTagger
+from keras_corrupt.semi_supervised import (
+    CrossViewParser,
+    CrossViewTagger,
+    CrossViewTokenTagger,
+)
 from keras_corrupt.semi_supervised.sentences import Sentences
 from keras_corrupt.tokenizers import SPECIAL_TOKENS, WordPieceTokenizer
 
 WORDS = "the a cat dog sat ran on under mat rug quick slow".split()
 LETTERS = "abcdefghijklmnopqrstuvwxyz"
 LABELS = ["D", "N", "V"]
+RELATIONS = ["det", "obj", "obl", "root"]
 SIZES = {
     "encoder": {
         "character_size": 4,
@@ -47,6 +52,16 @@ def tagger():
     return make_tagger()
 
 
+def make_parser(**arguments):
+    arguments = {"words": WORDS, "characters": LETTERS, "labels": RELATIONS} | arguments
+    return CrossViewParser(**{**SIZES, **arguments})
+
+
+@pytest.fixture
+def parser():
+    return make_parser()
+
+
 def make_token_tagger(dropout=0.1, **arguments):
     """A model whose tokenizer cuts some words into several pieces."""
     pieces = "the a cat do ##g s ##at ran on un ##d ##er mat rug qu ##ick sl ##ow"
@@ -70,3 +85,21 @@ def sentences_of(count, longest=9, seed=0):
     sentences = [[str(word) for word in words] for words in sentences]
     tags = [[int(WORDS.index(w) > 1) + (w in WORDS[4:6]) for w in s] for s in sentences]
     return sentences, tags
+
+
+def trees_of(sentences):
+    """A tree for each sentence: all depend on the first word of those longest."""
+    trees = []
+    for words in sentences:
+        root = max(range(len(words)), key=lambda i: len(words[i]))
+        relations = [RELATIONS[min(len(word) // 3, 2)] for word in words]
+        tree = [(root + 1, relation) for relation in relations]
+        tree[root] = 0, "root"
+        trees.append(tree)
+    return trees
+
+
+def batch_of_trees(parser, sentences, trees=None):
+    """The inputs and targets of a batch of all these sentences."""
+    classes = None if trees is None else parser.classes_of(trees)
+    return parser.batches(Sentences(sentences), classes, len(sentences)).batch(0)

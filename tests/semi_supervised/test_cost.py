@@ -1,7 +1,7 @@
 import pytest
 
 from keras_corrupt.encoders.bilstm_cost import bilstm_flops
-from tests.semi_supervised.conftest import make_tagger, make_token_tagger
+from tests.semi_supervised.conftest import make_parser, make_tagger, make_token_tagger
 
 
 def test_an_update_is_three_passes_and_one_for_the_targets():
@@ -13,6 +13,21 @@ def test_an_update_is_three_passes_and_one_for_the_targets():
     assert alone.update_flops(10) == 3 * (encoder + whole)
     unlabelled = 3 * (whole + forward) + encoder + whole
     expected = 3 * (encoder + whole) + unlabelled / 2
+    assert cross_view.update_flops(10) == pytest.approx(expected)
+
+
+def test_a_parser_scores_each_relation_of_each_head_of_each_word():
+    alone, cross_view = make_parser(views=[]), make_parser(views=["forward_backward"])
+    encoder = bilstm_flops(alone.encoder.sizes, 10, 20)
+
+    def module(width):
+        hidden = (11 + 10) * (2 * width * 7 + 7 + 7)  # the root and words; words
+        by_relation = 10 * 4 * 2 * 7 * 7
+        return hidden + by_relation + 10 * 11 * 4 * 2 * 7
+
+    assert alone.update_flops(10) == 3 * (encoder + module(16))
+    unlabelled = 3 * module(4) + encoder + module(16)
+    expected = 3 * (encoder + module(16)) + unlabelled / 2
     assert cross_view.update_flops(10) == pytest.approx(expected)
 
 
