@@ -21,7 +21,6 @@ import numpy as np
 import tyro
 from tqdm import tqdm
 
-from keras_corrupt.corruption import num_masked
 from keras_corrupt.devices.log_level import hide_start_up_lines
 
 
@@ -141,6 +140,9 @@ def measure(gradient_of, batch, unmaskable_ids, settings):
         Two dicts of lists with a number for each text, in units of the variance of its
         one-mask gradient: by name, and by Hamming distance over the largest.
     """
+    # Not above: help needs no Keras.
+    from keras_corrupt.corruption import num_masked
+
     rng = np.random.default_rng(settings.seed)
     parts, distances = {}, {}
     slots = num_masked(settings.mask_rate, batch["token_ids"].shape[1])
