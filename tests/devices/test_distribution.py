@@ -29,6 +29,7 @@ RUNS = {
     "tensorflow": [
         *(f"{s}/{w}/1/eager" for s in SYSTEMS for w in ("plain", "all")),
         *(f"{s}/plain/2/eager" for s in SYSTEMS),
+        *(f"masked_lm/masks/{n}/eager" for n in (1, 2)),
         "masked_lm/all/4/eager",
         "electra/all/2/compiled",
         "teams/all/2/eager",
@@ -41,6 +42,7 @@ RUNS = {
         *(f"{s}/{w}/1/compiled" for s in SYSTEMS for w in ("plain", "all")),
         *(f"{s}/plain/2/compiled" for s in SYSTEMS),
         *(f"{s}/all/4/compiled" for s in SYSTEMS),
+        *(f"masked_lm/masks/{n}/compiled" for n in (1, 2)),
         "draws//2/compiled",
     ],
 }[BACKEND]

@@ -39,7 +39,7 @@ from tests.integration.train_five_steps import NO_DROPOUT, make_model, most_like
 from tests.training.conftest import with_devices
 
 STEPS, ROWS, INTERVAL = 5, 8, 3
-#: Name -> settings of the optimizer; `micro_batches` is the model's.
+#: Name -> settings of the optimizer; `micro_batches` and `num_masks` are the model's.
 SETTINGS = {
     "plain": {},
     "all": {
@@ -48,6 +48,7 @@ SETTINGS = {
         "use_ema": True,
         "ema_momentum": 0.5,
     },
+    "masks": {"num_masks": 2},
 }
 
 
@@ -78,6 +79,10 @@ def dataset(batches, rows=None):
     return tf.data.Dataset.from_tensor_slices(arrays).batch(ROWS)
 
 
+def without_masks(inputs):
+    return {n: x for n, x in inputs.items() if not n.startswith("masked_")}
+
+
 def train(system, setting, devices):
     """Returns the arrays of one run."""
     model = make_model(system)
@@ -85,8 +90,9 @@ def train(system, setting, devices):
     for variable in model.trainable_variables:
         start = 1.0 if variable.name == "gamma" else 0.0
         variable.assign(start + rng.normal(0.0, 0.1, variable.shape))
-    settings = {"micro_batches": 1, **SETTINGS[setting]}
+    settings = {"micro_batches": 1, "num_masks": 1, **SETTINGS[setting]}
     model.micro_batches = settings.pop("micro_batches")
+    model.num_masks = settings.pop("num_masks")
     # A large epsilon: Adam divides by the gradient's size, and would magnify the
     # rounding errors of tiny gradients.
     optimizer = AdamW(
@@ -96,9 +102,14 @@ def train(system, setting, devices):
         **settings,
     )
     model.compile(optimizer, jit_compile=keras.backend.backend() == "jax")
-    history = model.fit(
-        dataset(STEPS), epochs=STEPS, steps_per_epoch=1, verbose=0, shuffle=False
-    ).history
+    batches = dataset(STEPS)
+    with pytest.MonkeyPatch.context() as patch:
+        if model.num_masks > 1:
+            batches = batches.map(without_masks)
+            patch.setattr(position_choice, "choose_positions", first_positions)
+        history = model.fit(
+            batches, epochs=STEPS, steps_per_epoch=1, verbose=0, shuffle=False
+        ).history
     arrays = {f"metrics.{name}": values for name, values in history.items()}
     for i, variable in enumerate(model.trainable_variables):
         arrays[f"weights.{i}"] = keras.ops.convert_to_numpy(variable)
@@ -197,11 +208,12 @@ def continued(data, counts):
 
 
 def first_positions(inputs, mask_rate, unmaskable_ids, seed, num_masks):
-    """Chooses the same positions each time."""
-    ones = keras.ops.ones_like(inputs["token_ids"][:, :4])
-    positions = ones * keras.ops.arange(1, 5, dtype="int32")
+    """Chooses the same positions each time: the first four, the next four and so on."""
+    rows = keras.ops.shape(inputs["token_ids"])[0]
+    masks = keras.ops.arange(1, 1 + 4 * num_masks, dtype="int32")
+    positions = keras.ops.tile(keras.ops.reshape(masks, (num_masks, 4)), (rows, 1))
     weights = keras.ops.cast(inputs["padding_mask"][:, 12:16], "float32")
-    return Masking(positions, weights)
+    return Masking(positions, keras.ops.repeat(weights, num_masks, axis=0))
 
 
 if __name__ == "__main__":

@@ -4,7 +4,8 @@ import keras
 import numpy as np
 import pytest
 
-from keras_corrupt.models import MaskedLM
+from keras_corrupt.corruption import Masking
+from keras_corrupt.models import MaskedLM, position_choice
 from keras_corrupt.models.replaced_token_detection import masked_lm_generator
 from keras_corrupt.training import SGD
 from tests.conftest import make_inputs
@@ -68,6 +69,32 @@ def test_parts_give_the_update_of_the_whole_batch(system, batch, monkeypatch):
         parts.append(updated(make_model(system), part, 1)[1])
     means = [np.mean(changes, axis=0) for changes in zip(*parts, strict=True)]
     assert error(means, expected) > 1e-3
+
+
+def three_masks(inputs, mask_rate, unmaskable_ids, seed, num_masks):
+    """Three positions for each mask, none for two, that depend on nothing."""
+    masks = 1 + keras.ops.arange(3 * num_masks, dtype="int32")
+    masks = keras.ops.reshape(masks, (num_masks, 3))
+    positions = keras.ops.tile(masks, (keras.ops.shape(inputs["token_ids"])[0], 1))
+    return Masking(positions, keras.ops.ones_like(positions, "float32"))
+
+
+@pytest.mark.parametrize("parts", [1, 4])
+def test_several_masks_give_the_mean_update_of_each(parts, batch, monkeypatch):
+    monkeypatch.setattr(position_choice, "choose_positions", three_masks)
+    alone = []
+    for mask in range(2):
+        positions = np.tile(np.arange(3, dtype="int32") + 1 + 3 * mask, (ROWS, 1))
+        weights = np.ones(positions.shape, "float32")
+        masked = {"masked_positions": positions, "masked_weights": weights}
+        alone.append(updated(make_model("masked_lm"), batch | masked, 1)[1])
+    model = make_model("masked_lm")
+    model.num_masks = 2
+    texts = {n: x for n, x in batch.items() if not n.startswith("masked_")}
+    _, changes = updated(model, texts, parts)
+    mean = [np.mean(both, axis=0) for both in zip(*alone, strict=True)]
+    assert error(changes, mean) < 1e-5
+    assert error(alone[0], mean) > 1e-2
 
 
 def test_texts_are_contrasted_within_their_part(batch, monkeypatch):
