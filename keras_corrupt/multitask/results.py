@@ -118,8 +118,32 @@ def comparison(found):
     return "\n".join(lines)
 
 
+def draw(found, path):
+    """Draws every run's score and their median, strategy by strategy.
+
+    Args:
+        found: What `with_average` returned.
+        path: File to write.
+    """
+    from matplotlib.figure import Figure
+
+    columns = list(next(iter(found.values())))
+    figure = Figure(figsize=(2.4 * len(columns), 3.5), layout="constrained")
+    axes = figure.subplots(1, len(columns), squeeze=False)[0]
+    for axis, column in zip(axes, columns, strict=True):
+        for place, scores in enumerate(found.values()):
+            runs = scores[column]
+            axis.plot([place] * len(runs), runs, "o", alpha=0.6)
+            axis.plot(place, statistics.median(runs), "k_", markersize=16)
+        axis.set_xticks(range(len(found)), list(found), rotation=60, ha="right")
+        axis.set_title(column)
+        axis.grid(axis="y", alpha=0.3)
+    axes[0].set_ylabel("score, development set")
+    figure.savefig(path, dpi=110)
+
+
 def write(found, speeds, finetuners, output):
-    """Writes `results.md` and `results.json`; returns the tables.
+    """Writes `results.md`, `.json` and `.png`; returns the tables.
 
     Args:
         found: Strategy -> task -> the scores of its runs.
@@ -151,4 +175,5 @@ def write(found, speeds, finetuners, output):
     }
     write_whole(Path(output) / "results.json", json.dumps(content, indent=2) + "\n")
     write_whole(Path(output) / "results.md", text + "\n")
+    draw(whole, Path(output) / "results.png")
     return text

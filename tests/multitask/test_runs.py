@@ -67,6 +67,7 @@ def test_all_is_made_once_and_compared(config, tmp_path, capsys):
     output = tmp_path / "out"
     assert "| single_to_multi | " in capsys.readouterr().out
     assert "| single_to_multi | " in (output / "results.md").read_text()
+    assert (output / "results.png").stat().st_size > 1000
     for name in found:
         for group in ["all"] if STRATEGIES[name].multi else ["animals", "words"]:
             folder = output / name / group
