@@ -1,6 +1,6 @@
 """What one model of several tasks costs beside a model of each: speed and memory.
 
-    python benchmarks/multitask_speed.py GLUE_DIR --preset PRESET
+    python -m benchmarks.multitask_speed GLUE_DIR --preset PRESET
 
 Trains on the same sequences each way, in a process of its own, through `fit`: a model
 of each task, one after another; one of all; and one in which each head reads the
