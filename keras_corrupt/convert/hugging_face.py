@@ -78,7 +78,7 @@ _BERT_HEAD = {
 }
 #: What a file may have that nothing here reads: poolers, next sentences, copies.
 _UNUSED = (
-    r".*\.position_ids|((ro)?bert(a)?\.)?pooler\..*|cls\.seq_relationship\..*|"
+    r".*\.position_ids|((bert|roberta)\.)?pooler\..*|cls\.seq_relationship\..*|"
     r"(cls\.predictions|lm_head)\.decoder\..*|generator_lm_head\.weight"
 )
 #: Their `model_type` -> what the names of its encoder begin with.
@@ -162,8 +162,7 @@ def read(path, options):
     if kind == "cocolm":
         return hugging_face_coco_lm.read(path, config, find_weights(path))
     if kind not in _PREFIXES:
-        readable = "ELECTRA, BERT, RoBERTa and COCO-LM are what can be read"
-        reason = _REFUSED.get(kind, readable)
+        reason = _REFUSED.get(kind, "it is none of those that can be read")
         raise ValueError(f"{path}: a {kind} cannot be an encoder here: {reason}.")
     encoder, weights = read_encoder(path, config), find_weights(path)
     if kind in hugging_face_roberta.KINDS:
@@ -316,8 +315,9 @@ def _write_masked_lm(directory, model, network, kind=None):
             "Hugging Face's generator has gelu in its head, this one gelu's tanh "
             "approximation. Convert `encoder` alone, or train with gelu."
         )
-    arrays = give(encoder, encoder_format(_PREFIXES[kind]))
-    arrays |= give(network.head, pytorch_format(_HEADS[_PREFIXES[kind]]))
+    prefix = _PREFIXES[kind]
+    arrays = give(encoder, encoder_format(prefix))
+    arrays |= give(network.head, pytorch_format(_HEADS[prefix]))
     architecture = {"bert": "BertForMaskedLM", "electra": "ElectraForMaskedLM"}[kind]
     _write(directory, model, encoder, kind, architecture, arrays)
 

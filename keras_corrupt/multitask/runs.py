@@ -66,9 +66,7 @@ def run(tasks, config):
                 found[name] = results.scores_of(made)
                 speeds[name] = results.speed_of(made)
                 text = results.write(found, speeds, runs.finetuners, output)
-    print(
-        f"\n{text}\n\nIn {output}: results.md, .json and .png. Best models:"
-    )
+    print(f"\n{text}\n\nIn {output}: results.md, .json and .png. Best models:")
     for name in found:
         for group in runs.groups(name):
             print(f"{name}, {group}: {output / name / group / 'preset'}")
