@@ -27,6 +27,7 @@ PARSING = ["ufal.chu_liu_edmonds>=1.0.3"]
 RUNTIMES = ["ai-edge-litert>=2", "onnxruntime>=1.20", "tf2onnx>=1.17"]
 SQUAD = ["tf-models-official>=2.20,<2.21"]
 TFDS = ["tensorflow-datasets>=4.9.7"]
+TRANSLATION = ["sacrebleu>=2.4"]
 
 setup(
     name="keras-corrupt",
@@ -76,6 +77,7 @@ setup(
         "runtimes": RUNTIMES,
         "squad": SQUAD,
         "tfds": TFDS,
+        "translation": TRANSLATION,
         "test": [
             *BEAM,
             *JAX,
@@ -83,6 +85,7 @@ setup(
             *PARSING,
             *RUNTIMES,
             *SQUAD,
+            *TRANSLATION,
             "hypothesis>=6.100",
             "ipykernel>=6.29",
             "keras-hub>=0.21",

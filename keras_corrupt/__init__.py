@@ -48,8 +48,19 @@ KERAS_CLASSES = {
         "TwoTower",
         "UnigramElectra",
     ),
-    "semi_supervised": ("CrossViewParser", "CrossViewTagger"),
-    "training": ("AdamW", "InverseRootDecay", "SGD", "WarmupLinearDecay"),
+    "semi_supervised": (
+        "CrossViewImageClassifier",
+        "CrossViewParser",
+        "CrossViewTagger",
+        "CrossViewTranslator",
+    ),
+    "training": (
+        "AdamW",
+        "InverseRootDecay",
+        "LateLinearDecay",
+        "SGD",
+        "WarmupLinearDecay",
+    ),
     "downstream": (
         "CandidateRanker",
         "PromptClassifier",

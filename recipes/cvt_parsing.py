@@ -16,8 +16,6 @@ table 4.2 its scores; on the Penn Treebank, whose punctuation does not count, LA
 """
 
 import dataclasses
-import tempfile
-from itertools import islice
 
 from keras_corrupt.semi_supervised import ParsingConfig, main
 from keras_corrupt.tasks.dependencies import DependencyTask
@@ -42,50 +40,14 @@ class Config(ParsingConfig):
 
 def task(config):
     if config.train is None:
-        return made_task()
+        from keras_corrupt.semi_supervised.made_tasks import long_and_short
+
+        return long_and_short()
     files = {"train": config.train, "dev": config.dev, "test": config.test}
     files = {split: path for split, path in files.items() if path}
     found = DependencyTask("parsing", files, config.punctuation, config.subtypes)
     if config.max_train:
         found.splits["train"] = found.splits["train"].take(config.max_train)
-    return found
-
-
-def made_task():
-    """Makes a task of Python's documentation: each short word depends on a long one."""
-    from keras_corrupt.semi_supervised.sentences import unlabelled_sentences
-
-    sentences = list(islice(unlabelled_sentences("python-docs"), 600))
-    with tempfile.TemporaryDirectory() as directory:
-        files = {}
-        for split, part in [("train", sentences[:400]), ("dev", sentences[400:])]:
-            files[split] = f"{directory}/{split}.conllu"
-            with open(files[split], "w", encoding="utf-8") as file:
-                for words in part:
-                    for i, (head, relation) in enumerate(tree(words)):
-                        row = i + 1, words[i], *"____", head, relation, *"__"
-                        file.write("\t".join(map(str, row)) + "\n")
-                    file.write("\n")
-        return DependencyTask("long_and_short", files)
-
-
-def tree(words):
-    """Returns each word's (head, relation).
-
-    The first word of the most letters is the root. Other words of four letters or more
-    depend on it; a shorter one, and what has no letters, on the next of these, if any.
-
-    >>> tree(["the", "long", "sentence", "."])
-    [(2, 'short'), (3, 'long'), (0, 'root'), (3, 'short')]
-    """
-    root = max(range(len(words)), key=lambda i: len(words[i])) + 1
-    found, following = [], root
-    for i in range(len(words), 0, -1):
-        long = len(words[i - 1]) > 3
-        found.append((root, "long") if long else (following, "short"))
-        following = i if long else following
-    found.reverse()
-    found[root - 1] = 0, "root"
     return found
 
 

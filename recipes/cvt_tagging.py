@@ -13,8 +13,6 @@ table 4.2 its scores; on chunking (CoNLL-2000) F1 is 95.1 supervised, 96.6 with 
 """
 
 import dataclasses
-import tempfile
-from itertools import islice
 from typing import Literal
 
 from keras_corrupt.semi_supervised import CrossViewConfig, main
@@ -41,7 +39,9 @@ class Config(CrossViewConfig):
 
 def task(config):
     if config.train is None:
-        return made_task()
+        from keras_corrupt.semi_supervised.made_tasks import names_and_numbers
+
+        return names_and_numbers()
     files = {"train": config.train, "dev": config.dev, "test": config.test}
     files = {split: path for split, path in files.items() if path}
     columns = config.word_column, config.tag_column
@@ -49,27 +49,6 @@ def task(config):
     if config.max_train:
         found.splits["train"] = found.splits["train"].take(config.max_train)
     return found
-
-
-def made_task():
-    """Makes a task of Python's documentation: spans of names and of numbers."""
-    from keras_corrupt.semi_supervised.sentences import unlabelled_sentences
-
-    def tag(i, word):
-        if word[0].isdigit():
-            return "B-NUMBER"
-        return "B-NAME" if i and word[0].isupper() else "O"
-
-    sentences = list(islice(unlabelled_sentences("python-docs"), 600))
-    with tempfile.TemporaryDirectory() as directory:
-        files = {}
-        for split, part in [("train", sentences[:400]), ("dev", sentences[400:])]:
-            files[split] = f"{directory}/{split}.txt"
-            with open(files[split], "w", encoding="utf-8") as file:
-                for words in part:
-                    rows = (f"{word}\t{tag(i, word)}\n" for i, word in enumerate(words))
-                    file.write("".join(rows) + "\n")
-        return TaggingTask("names_and_numbers", files, scheme="bioes")
 
 
 def config():

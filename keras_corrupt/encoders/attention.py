@@ -3,6 +3,7 @@
 import keras
 from keras import ops
 
+from keras_corrupt.devices import flash_attention
 from keras_corrupt.devices.replicas import Dropout
 from keras_corrupt.encoders.dense import Dense
 from keras_corrupt.encoders.embeddings import initializer
@@ -77,7 +78,9 @@ class SelfAttention(keras.layers.Layer):
         def attend(query, key, value, bias=None):
             if seed is not None:
                 return self._with_dropout(query, key, value, mask, bias, seed)
-            # On TPUs, flash attention would leave out the bias.
+            if bias is None and flash_attention.applies(query):
+                return flash_attention.attend(query, key, value, mask)
+            # On TPUs, Keras's flash attention would leave out the bias.
             return ops.dot_product_attention(
                 query, key, value, bias, mask, flash_attention=False
             )

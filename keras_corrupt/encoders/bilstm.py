@@ -7,6 +7,31 @@ from keras_corrupt.devices.replicas import SeedGenerator
 from keras_corrupt.encoders.word_embeddings import WordEmbeddings
 
 
+def lstm_step(state, gates, recurrent, projection):
+    """Takes an LSTM with a projection (Sak et al., 2014) one word further.
+
+    Args:
+        state: The output and the cell, `[..., projection]` and `[..., hidden]`.
+        gates: What the word adds to the gates, `[..., 4 * hidden]`: input, forget,
+            candidate, output, as Keras has them.
+        recurrent: What the gates read of the output, `[projection, 4 * hidden]`.
+        projection: What makes the output of the hidden state, `[hidden, projection]`.
+
+    Returns:
+        The next output and cell.
+    """
+    output, cell = state
+    gates = gates + ops.matmul(output, recurrent)
+    write, keep, candidate, read = ops.split(gates, 4, axis=-1)
+    cell = ops.sigmoid(keep) * cell + ops.sigmoid(write) * ops.tanh(candidate)
+    return ops.matmul(ops.sigmoid(read) * ops.tanh(cell), projection), cell
+
+
+def forget_little(shape, dtype=None):
+    """Initializes gates' biases: 1 for the forget gate, 0 for the others."""
+    return ops.cast(ops.arange(shape[0]) // (shape[0] // 4) == 1, dtype)
+
+
 class BidirectionalLSTM(keras.layers.Layer):
     """An LSTM with a projection in each direction, both in one loop.
 
@@ -34,15 +59,12 @@ class BidirectionalLSTM(keras.layers.Layer):
                 for _ in range(2)
             ]
 
-        def forget_more(shape, dtype=None):
-            return ops.cast(ops.arange(shape[0]) // hidden == 1, dtype)
-
         # Gates in Keras's order: input, forget, candidate, output.
         self.kernels = weights(
             "kernel", (input_shape[-1], 4 * hidden), "glorot_uniform"
         )
         self.recurrent_kernels = weights("recurrent", (size, 4 * hidden), "orthogonal")
-        self.biases = weights("bias", (4 * hidden,), forget_more)
+        self.biases = weights("bias", (4 * hidden,), forget_little)
         self.projections = weights("projection", (hidden, size), "glorot_uniform")
 
     def call(self, x, padding_mask):
@@ -70,12 +92,8 @@ class BidirectionalLSTM(keras.layers.Layer):
         gates = ops.where(mask[..., None], gates, -1e4)  # [length, 2, batch, gates]
 
         def step(state, gates):
-            output, cell = state
-            gates = gates + ops.matmul(output, recurrent)
-            write, keep, candidate, read = ops.split(gates, 4, axis=-1)
-            cell = ops.sigmoid(keep) * cell + ops.sigmoid(write) * ops.tanh(candidate)
-            output = ops.matmul(ops.sigmoid(read) * ops.tanh(cell), projection)
-            return (output, cell), (output, cell)
+            state = lstm_step(state, gates, recurrent, projection)
+            return state, state
 
         batch = ops.shape(x)[1]
         empty = (
@@ -88,7 +106,7 @@ class BidirectionalLSTM(keras.layers.Layer):
 
 
 class RowDropout(keras.layers.Layer):
-    """Dropout at a rate that each sequence of the batch has for itself."""
+    """Dropout at a rate that each row of the batch has for itself."""
 
     def __init__(self, **kwargs):
         super().__init__(**kwargs)
@@ -96,8 +114,9 @@ class RowDropout(keras.layers.Layer):
         self.built = True
 
     def call(self, x, rates):
-        """Returns `x`, `[batch, length, size]`, at the rates `[batch]`."""
-        rates = ops.cast(ops.reshape(rates, (-1, 1, 1)), x.dtype)
+        """Returns `x`, `[batch, ..., size]`, at the rates `[batch]`."""
+        rates = ops.reshape(rates, (-1, *[1] * (len(x.shape) - 1)))
+        rates = ops.cast(rates, x.dtype)
         drawn = keras.random.uniform(
             ops.shape(x), dtype=x.dtype, seed=self.seed_generator
         )

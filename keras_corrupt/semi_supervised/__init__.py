@@ -7,15 +7,24 @@ from keras_corrupt.semi_supervised.cross_view import (
     ParsingConfig,
     main,
 )
+from keras_corrupt.semi_supervised.images.config import ImageConfig
+from keras_corrupt.semi_supervised.multi_task.config import CrossViewMultiTaskConfig
+from keras_corrupt.semi_supervised.translation.config import TranslationConfig
 
 # On first use: a recipe's help needs no Keras.
 __getattr__, __dir__, __all__ = lazy_loader.attach(
     __name__,
     submod_attrs={
+        "images.classifier": ["CrossViewImageClassifier"],
+        "images.runner": ["train_images"],
+        "multi_task.model": ["CrossViewMultiTask"],
+        "multi_task.runner": ["train_together"],
         "parser": ["CrossViewParser"],
         "runner": ["train"],
         "tagger": ["CrossViewTagger"],
         "token_tagger": ["CrossViewTokenTagger"],
+        "translation.translator": ["CrossViewTranslator"],
     },
 )
-__all__ += ["CrossViewConfig", "ParsingConfig", "main"]
+__all__ += ["CrossViewConfig", "CrossViewMultiTaskConfig", "ImageConfig"]
+__all__ += ["ParsingConfig", "TranslationConfig", "main"]

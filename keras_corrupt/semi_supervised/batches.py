@@ -88,18 +88,21 @@ class WordBatches(SentenceBatches):
 
     def assembled(self, rows, length):
         """Returns inputs and tags of some sentences."""
-        forms = np.full((self.batch_size, length), -1, "int32")
-        forms[: len(rows)] = self.sentences.padded(rows, length)
         tags = np.full((self.batch_size, length), -1, "int32")
         for row, i in zip(tags, rows, strict=False):
             known = self.tags(i)
             row[: len(known)] = known
-        inputs = {
+        return self.words(rows, length), tags
+
+    def words(self, rows, length):
+        """Returns the inputs that are some sentences' words."""
+        forms = np.full((self.batch_size, length), -1, "int32")
+        forms[: len(rows)] = self.sentences.padded(rows, length)
+        return {
             "word_ids": self.word_ids[forms],
             "character_ids": self.character_ids[forms],
             "padding_mask": (forms >= 0).astype("int32"),
         }
-        return inputs, tags
 
 
 class PieceBatches(SentenceBatches):

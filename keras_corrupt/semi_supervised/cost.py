@@ -20,6 +20,28 @@ def bilstm_update_flops(model, length):
     return update_flops(model, length, predicting)
 
 
+def translation_update_flops(model, length):
+    """Counts an update of a translator; a translation is as long as its sentence.
+
+    Unlabelled sentences take a pass of the encoder more, and one of the decoder for
+    each sequence that beam search keeps.
+
+    Args:
+        model: A `CrossViewTranslator`.
+        length: Int. Words in a sentence.
+    """
+    encoder = bilstm_flops(model.encoder.sizes, length, model.vocabulary.WIDTH)
+    decoder, primary = model.decoder.flops(length), model.primary.flops(length)
+    labelled = 3 * (encoder + decoder + primary)
+    if not model.views:
+        return labelled
+    modules = sum(m.flops(length) for m in model.auxiliary)
+    students = len(model.views) - len(model.auxiliary)
+    unlabelled = 3 * (encoder + decoder + modules) + students * labelled
+    unlabelled += encoder + model.beam_size * (decoder + primary)
+    return (labelled + unlabelled) / 2
+
+
 def transformer_update_flops(model, length):
     """Counts an update on a Transformer, whose views take a pass for each direction.
 
@@ -35,6 +57,26 @@ def transformer_update_flops(model, length):
     head = length * dense_flops(encoder.hidden_size, len(model.labels))
     passes = len(model.directions) * encoder.flops(length)
     return update_flops(model, length, encoder.flops(length) + head, passes)
+
+
+def multi_task_update_flops(model, length):
+    """Counts an update of several tasks on one LSTM encoder.
+
+    A labelled batch is of one of them. On text without labels the encoder runs once for
+    the targets of all, and once for all that learn from these.
+
+    Args:
+        model: A `CrossViewMultiTask`.
+        length: Int. Words in a sentence.
+    """
+    vocabulary = model.parts[0].vocabulary
+    encoder = bilstm_flops(model.encoder.sizes, length, vocabulary.WIDTH)
+    primary = sum(part.primary.flops(length) for part in model.parts)
+    labelled = 3 * (encoder + primary / len(model.parts))
+    if not model.learns_from_text:
+        return labelled
+    modules = sum(module.flops(length) for module in model.auxiliary)
+    return (labelled + 4 * encoder + primary + 3 * modules) / 2
 
 
 def update_flops(model, length, predicting, passes=0):
@@ -58,3 +100,27 @@ def update_flops(model, length, predicting, passes=0):
     unlabelled = 3 * (passes + modules + students) + without_training
     # The primary module learns, or computes in vain, on both kinds.
     return 3 * predicting + unlabelled / 2
+
+
+def image_update_flops(model):
+    """Counts an update of an image classifier, mean of both kinds of batches.
+
+    Unlabelled images take a pass for the targets. Adversarial noise takes a pass
+    forward and one back, which leaves the weights out; what sees noise is a pass of
+    its own, in training.
+
+    Args:
+        model: A `CrossViewImageClassifier`.
+    """
+    head = model.primary.kernel.shape
+    predicting = model.encoder.flops() + dense_flops(*head)
+    training = 3 * (model.encoder.flops(training=True) + dense_flops(*head))
+    if not model.views:
+        return training
+    kinds = {model.perturbation} - {"none"} if model.auxiliary else set()
+    kinds |= {"adversarial"} if "vat" in model.views else set()
+    modules = 3 * sum(module.flops(1) for module in model.auxiliary)
+    unlabelled = predicting + modules + training * len(kinds)
+    unlabelled += 2 * predicting * ("adversarial" in kinds)
+    # The primary module learns, or computes in vain, on both kinds.
+    return training + unlabelled / 2

@@ -1,6 +1,7 @@
 """What a run of Cross-View Training is, and its command line."""
 
 import dataclasses
+import importlib
 import sys
 from typing import Literal
 
@@ -15,13 +16,21 @@ from keras_corrupt.training.bounds import Bounds, check_bounds
 #: of `training.bounds`.
 BOUNDS = {
     "max_train": Bounds(1),
+    "num_classes": Bounds(2),
+    "translate": Bounds(0),
     "vocabulary_size": Bounds(1, 100_001),
     "max_unlabelled": Bounds(1),
     "rate_decay": Bounds(0),
     "momentum": Bounds(0, 1),
     "word_dropout": Bounds(0, 1),
     "vat_norm": Bounds(0, above=True),
+    "cross_view_weight": Bounds(0, above=True),
     "confidence": Bounds(0, 1),
+    "beam_size": Bounds(1, 1001),
+    "attention_dropout": Bounds(0, 1),
+    "target_smoothing": Bounds(0, 1),
+    "min_count": Bounds(1),
+    "max_length": Bounds(1),
 }
 
 
@@ -55,7 +64,7 @@ PRETRAINED = {
 class CrossViewConfig:
     """Everything that decides what a run does, with the thesis's values (table 4.1).
 
-    Those of a tagger: see `ParsingConfig` for a parser.
+    Those of a tagger: see `ParsingConfig`, and `config.py` of the folders here.
     """
 
     output: str
@@ -126,6 +135,10 @@ class CrossViewConfig:
 
     #: Fields that may differ when a run is continued.
     FREE = ("output",)
+    #: Fields that are arguments of the model, beside those that all models have.
+    OF_MODEL = ()
+    #: What of this part of the package runs it.
+    TRAIN = "train"
 
     def shrunk(self):
         """Returns the `--smoke` form: the same path through the code, in seconds."""
@@ -200,7 +213,7 @@ def main(config, make_task, description):
     )
 
     # Not above: help needs no Keras.
-    from keras_corrupt.semi_supervised.runner import train
+    train = getattr(importlib.import_module(__package__), config.TRAIN)
     from keras_corrupt.training.callbacks import NonFiniteLossError
     from keras_corrupt.training.checkpoint import CheckpointError
 

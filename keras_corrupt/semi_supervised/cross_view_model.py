@@ -73,6 +73,9 @@ class CrossViewModel(FusedSteps, keras.Model):
     """
 
     known_views = VIEWS
+    baselines = BASELINES
+    #: What the loss on unlabelled sentences counts, beside that on labelled ones.
+    cross_view_weight = 1.0
 
     def __init__(
         self,
@@ -87,7 +90,7 @@ class CrossViewModel(FusedSteps, keras.Model):
     ):
         super().__init__(**kwargs)
         self.autocast = False  # ids
-        check_views(views, self.known_views)
+        check_views(views, self.known_views, self.baselines)
         if not labels or len(set(labels)) != len(labels):
             raise ValueError(f"`labels` must be different names; got {labels!r}.")
         check_rates(
@@ -147,6 +150,23 @@ class CrossViewModel(FusedSteps, keras.Model):
         """Counts the FLOPs of an update, for one sentence: see `cost`."""
         raise NotImplementedError
 
+    # === What a subclass can define otherwise ===
+
+    @property
+    def num_students(self):
+        """How many logits learn from the targets, one for each view."""
+        return len(self.views)
+
+    def teach(self, inputs, noise=None):
+        """Returns the primary module's logits without dropout, for targets."""
+        return self.predict_from(self.encode(inputs, noise=noise))
+
+    def random_noise(self, inputs):
+        """Returns noise to add to the embeddings of words, and none to padding."""
+        shape = (*ops.shape(self.words(inputs)), self.embedding_width)
+        real = ops.cast(inputs["padding_mask"], "float32")[..., None]
+        return keras.random.normal(shape, seed=self.seed_generator) * real
+
     # === What a tagger's classes are ===
 
     def num_classes(self, inputs):
@@ -205,20 +225,30 @@ class CrossViewModel(FusedSteps, keras.Model):
         # JAX lets no change of a variable out of a branch: there, seeds start from
         # states that go on with what is drawn outside.
         values = [(v, ops.convert_to_tensor(v)) for v in self.variables]
-        shape = (*ops.shape(self.words(inputs)), self.num_classes(inputs))
 
         def branch():
             with keras.StatelessScope(values):
                 return compute()
 
         def skip():
-            return [ops.zeros(shape, "float32") for _ in range(1 + len(self.views))]
+            return self.nothing_learned(inputs)
 
         return ops.cond(ops.any(inputs["labelled"] == 0), branch, skip)
 
-    def learned(self, inputs, encoded):
-        """Returns targets and each view's logits, all float32."""
-        logits = self.predict_from(self.encode(inputs))
+    def nothing_learned(self, inputs):
+        """Returns zeros of the shapes of what `learned` returns."""
+        shape = (*ops.shape(self.words(inputs)), self.num_classes(inputs))
+        return [ops.zeros(shape, "float32") for _ in range(1 + self.num_students)]
+
+    def learned(self, inputs, encoded, whole=None):
+        """Returns targets and each view's logits, all float32.
+
+        Args:
+            inputs: The model's inputs.
+            encoded: What `encode` made of them, in training.
+            whole: What it makes of them without dropout, if it is at hand.
+        """
+        logits = self.predict_from(whole) if whole else self.teach(inputs)
         targets = ops.softmax(ops.cast(logits, "float32"))
         found = self.auxiliary_logits(inputs, encoded)
         if "word_dropout" in self.views:
@@ -239,47 +269,67 @@ class CrossViewModel(FusedSteps, keras.Model):
         at a small random noise. Its norm is that of all of a sentence's embeddings.
         """
         words = ops.cast(self.words(inputs), "float32")
-        real = ops.cast(inputs["padding_mask"], "float32")[..., None]
 
         def divergence(noise):
-            logits = self.predict_from(self.encode(inputs, noise=noise))
+            logits = self.teach(inputs, noise)
             # The entropy of the targets does not depend on the noise.
             return ops.sum(objective.cross_entropy(targets, logits) * words)
 
-        shape = (*ops.shape(words), self.embedding_width)
-        drawn = keras.random.normal(shape, seed=self.seed_generator) * real
-        gradient = gradient_at(divergence, of_norm(drawn, 0.1))
+        start = of_norm(self.random_noise(inputs), 0.1)
+        gradient = gradient_at(divergence, start)
         return of_norm(ops.stop_gradient(gradient), self.vat_norm)
 
     def compute_loss(
         self, x=None, y=None, y_pred=None, sample_weight=None, training=True
     ):
         """The mean over labelled words, plus the mean over unlabelled ones."""
-        words = ops.cast(self.words(x), "float32")
-        labelled = ops.cast(x["labelled"], "float32")[:, None] * words
-        loss = objective.supervised_loss(
-            y_pred["logits"], y, labelled, self.label_smoothing
-        )
-        self.supervised_tracker.update_state(loss, ops.sum(labelled))
+        loss, words = self.supervised_loss(x, y, y_pred)
+        self.supervised_tracker.update_state(loss, words)
         if "auxiliary" in y_pred:
-            targets = y_pred["targets"]
-            unlabelled = words - labelled
-            sure = ops.max(targets, axis=-1) >= self.confidence
-            unlabelled = unlabelled * ops.cast(sure, "float32")
-            if self.hard_targets:
-                likeliest = ops.argmax(targets, axis=-1)
-                targets = ops.one_hot(likeliest, self.num_classes(x))
-            cross_view = objective.cross_view_loss(
-                targets, y_pred["auxiliary"], unlabelled
-            )
-            self.cross_view_tracker.update_state(cross_view, ops.sum(unlabelled))
-            loss = loss + cross_view
+            cross_view, words = self.cross_view_loss(x, y_pred)
+            self.cross_view_tracker.update_state(cross_view, words)
+            loss = loss + self.cross_view_weight * cross_view
         return loss
 
+    def supervised_loss(self, inputs, classes, outputs):
+        """Returns the mean over labelled words, and how many these are.
 
-def check_views(views, known_views):
+        Args:
+            inputs: The model's inputs.
+            classes: See `objective.supervised_loss`.
+            outputs: What `call` returned.
+        """
+        words = self.words_where(inputs, 1)
+        logits, smoothing = outputs["logits"], self.label_smoothing
+        loss = objective.supervised_loss(logits, classes, words, smoothing)
+        return loss, ops.sum(words)
+
+    def cross_view_loss(self, inputs, outputs):
+        """Returns the mean over unlabelled words, and how many these are.
+
+        Args:
+            inputs: The model's inputs.
+            outputs: What `call` returned in training.
+        """
+        targets = outputs["targets"]
+        sure = ops.max(targets, axis=-1) >= self.confidence
+        words = self.words_where(inputs, 0) * ops.cast(sure, "float32")
+        if self.hard_targets:
+            likeliest = ops.argmax(targets, axis=-1)
+            targets = ops.one_hot(likeliest, self.num_classes(inputs))
+        loss = objective.cross_view_loss(targets, outputs["auxiliary"], words)
+        return loss, ops.sum(words)
+
+    def words_where(self, inputs, labelled):
+        """Returns float32 1 for words of sentences with that `labelled`, else 0."""
+        words = ops.cast(self.words(inputs), "float32")
+        sentences = ops.cast(inputs["labelled"] == labelled, "float32")
+        return ops.transpose(ops.transpose(words) * sentences)
+
+
+def check_views(views, known_views, baselines=BASELINES):
     """Raises a `ValueError` unless views are different ones of those, or baselines."""
-    known = known_views + BASELINES
+    known = known_views + baselines
     if not set(views) <= set(known) or len(set(views)) != len(views):
         raise ValueError(
             f"`views` must be different ones of {', '.join(known)}; got {views}."
@@ -296,9 +346,9 @@ def check_rates(**rates):
 
 
 def of_norm(x, norm):
-    """Returns each sentence's array, `[batch, length, size]`, at a norm."""
+    """Returns each sentence's array, `[batch, length, size]`, or image, at a norm."""
     x = ops.cast(x, "float32")
-    squares = ops.sum(ops.square(x), axis=(1, 2), keepdims=True)
+    squares = ops.sum(ops.square(x), axis=tuple(range(1, x.ndim)), keepdims=True)
     return norm * x * ops.rsqrt(ops.maximum(squares, 1e-24))
 
 

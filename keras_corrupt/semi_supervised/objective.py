@@ -8,6 +8,8 @@ is a constant, computed without dropout. p^j is what an auxiliary module makes o
 restricted view. Both losses have the same weight, and batches of the two alternate.
 """
 
+import math
+
 from keras import ops
 
 from keras_corrupt.models.loss import weighted_mean
@@ -64,6 +66,29 @@ def cross_view_loss(targets, logits, words):
     entropy = -ops.sum(targets * ops.log(ops.maximum(targets, 1e-20)), axis=-1)
     divergences = [cross_entropy(targets, each) - entropy for each in logits]
     return weighted_mean(sum(divergences), words)
+
+
+def hard_divergence(labels, logits, smoothing):
+    """The KL divergence of smoothed hard targets from a module.
+
+    Args:
+        labels: Int `[...]`, the classes.
+        logits: `[..., classes]`, those of the module.
+        smoothing: See `smoothed`, whose distributions these are.
+
+    Returns:
+        float32 `[...]`.
+    """
+    num_classes = logits.shape[-1]
+    found = ops.log_softmax(ops.cast(logits, "float32"), axis=-1)
+    of_label = ops.take_along_axis(found, labels[..., None], axis=-1)[..., 0]
+    other = smoothing / num_classes
+    label = 1.0 - smoothing + other
+    entropy = -label * math.log(label)
+    if smoothing:
+        entropy -= (num_classes - 1) * other * math.log(other)
+    crossed = (1.0 - smoothing) * of_label + other * ops.sum(found, axis=-1)
+    return -crossed - entropy
 
 
 def cross_entropy(targets, logits):

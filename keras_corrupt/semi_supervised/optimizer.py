@@ -2,10 +2,12 @@
 
 import dataclasses
 
+import keras
+
 from keras_corrupt.downstream import optimizer as fine_tuning
 from keras_corrupt.downstream.finetuner import pretraining_class
 from keras_corrupt.models.fine_tuning import size_of
-from keras_corrupt.training.schedules import InverseRootDecay
+from keras_corrupt.training.schedules import InverseRootDecay, LateLinearDecay
 from keras_corrupt.training.sgd import SGD
 
 
@@ -14,7 +16,7 @@ def optimizer_of(config, model, task):
 
     Args:
         config: A `CrossViewConfig`, complete.
-        model: The model; with AdamW a `CrossViewTokenTagger`.
+        model: The model; with AdamW a `CrossViewTokenTagger`, with Adam one of images.
         task: The task's name.
     """
     average = {"use_ema": bool(config.ema), "ema_momentum": config.ema or 0.99}
@@ -24,6 +26,11 @@ def optimizer_of(config, model, task):
             momentum=config.momentum,
             global_clipnorm=config.clip_norm or None,
             **average,
+        )
+    if config.optimizer == "adam":
+        rate = LateLinearDecay(config.learning_rate, config.steps, 2 / 3)
+        return keras.optimizers.Adam(
+            rate, global_clipnorm=config.clip_norm or None, **average
         )
     tagger = model.tagger
     system = pretraining_class(tagger.pretrained_by)

@@ -144,6 +144,7 @@ class CrossViewParser(WordModel):
                 "`label_smoothing` must be 0 for a parser, whose classes differ from "
                 f"word to word; got {self.label_smoothing!r}."
             )
+        self.add_modules()
 
     def module(self, name, width, hidden_size):
         made = BiaffineModule(
@@ -152,8 +153,7 @@ class CrossViewParser(WordModel):
         made.build(width)
         return made
 
-    def encode(self, inputs, training=False, noise=None):
-        layers = self.states(inputs, training, noise)
+    def views_of(self, layers, inputs):
         return view_pairs_of(layers, inputs["padding_mask"])
 
     def num_classes(self, inputs):

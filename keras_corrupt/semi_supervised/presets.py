@@ -15,3 +15,25 @@ PRESETS = {
     # The projections and hidden layers of the large one are not in the table.
     "large": {"encoder": {"hidden_sizes": [4096, 2048]}, "hidden_size": 512},
 }
+
+#: Those of translators, with their decoders. Where the thesis names no other sizes,
+#: LSTMs have 1024 and projections 512 (4.3.1); embeddings are as wide as the encoder's.
+TRANSLATION_PRESETS = {
+    "tiny": {
+        **PRESETS["tiny"],
+        "decoder": {
+            "embedding_size": 96,
+            "hidden_sizes": [128, 128],
+            "projection_size": 64,
+        },
+    },
+    "base": {**PRESETS["base"], "decoder": {}},
+    "large": {**PRESETS["large"], "decoder": {}},
+}
+
+#: Sizes of an image classifier's network (4.4; Miyato et al., 2018, appendix D); "tiny"
+#: has an eighth of the filters.
+IMAGE_PRESETS = {
+    "tiny": {"channels": [16, 16, 16, 32, 32, 32, 64, 32, 16]},
+    "base": {"channels": [128, 128, 128, 256, 256, 256, 512, 256, 128]},
+}

@@ -1,7 +1,7 @@
 """A run of Cross-View Training: from labelled files and plain text to a preset.
 
-output/preset          the model, with the average of the weights: a `CrossViewTagger`
-                       or `CrossViewParser`, or on a pretrained encoder a `TokenTagger`
+output/preset          the model, with the average of the weights: a class of `MODELS`,
+                       or on a pretrained encoder a `TokenTagger`
 output/predictions     what it predicts for every split but the training one
 output/results.json    its metrics on these
 output/metrics.csv, curves.png, checkpoints, tensorboard
@@ -25,10 +25,12 @@ from keras_corrupt.semi_supervised.presets import PRESETS
 from keras_corrupt.semi_supervised.sentences import Sentences, unlabelled_sentences
 from keras_corrupt.semi_supervised.tagger import CrossViewTagger
 from keras_corrupt.semi_supervised.token_tagger import CrossViewTokenTagger
+from keras_corrupt.semi_supervised.translation.translator import CrossViewTranslator
 from keras_corrupt.semi_supervised.trees import spanning_tree_algorithm
 from keras_corrupt.semi_supervised.vocabulary import WordVocabulary
 from keras_corrupt.semi_supervised.word_vectors import read_word_vectors
 from keras_corrupt.tasks.task import describe_skipped, describe_unseen
+from keras_corrupt.tasks.translation import sacrebleu
 from keras_corrupt.training import loop, report
 from keras_corrupt.training.callbacks import read_metrics
 from keras_corrupt.training.checkpoint import Checkpoints
@@ -43,6 +45,12 @@ from keras_corrupt.training.runner import xla_pays
 MODELS = {
     "tagging": (CrossViewTagger, "tagger"),
     "dependency_parsing": (CrossViewParser, "parser"),
+    "translation": (CrossViewTranslator, "translator"),
+}
+#: A task's kind -> function that raises an `ImportError` if a library is missing.
+LIBRARIES = {
+    "dependency_parsing": spanning_tree_algorithm,
+    "translation": sacrebleu,
 }
 
 
@@ -50,7 +58,7 @@ def train(task, config):
     """Trains a task's model, evaluates and saves it; continues what was begun.
 
     Args:
-        task: A `TaggingTask`, or a `DependencyTask`.
+        task: A `TaggingTask`, `DependencyTask` or `TranslationTask`.
         config: A `CrossViewConfig`.
 
     Returns:
@@ -61,7 +69,7 @@ def train(task, config):
             run with other settings; nothing was changed.
         NonFiniteLossError: The loss became infinite or not a number.
         CheckpointError: A checkpoint could not be written or read.
-        ImportError: Parsing needs a library that is not installed.
+        ImportError: The task needs a library that is not installed.
     """
     config.check()
     pretrained = config.preset not in PRESETS
@@ -72,12 +80,7 @@ def train(task, config):
     tagger = pretrained_tagger(task, config) if pretrained else None
     output = Path(config.output)
     labelled = Sentences(task.splits["train"].examples)
-    unlabelled = Sentences([])
-    if config.unlabelled:
-        found = unlabelled_sentences(
-            config.unlabelled, config.in_words, config.on_bad_bytes
-        )
-        unlabelled = Sentences(islice(found, config.max_unlabelled))
+    unlabelled = unlabelled_of(config)
     settings = {**config.as_dict(), "backend": keras.backend.backend()}
     with run_directory(output, settings):
         vocabulary = None
@@ -90,11 +93,7 @@ def train(task, config):
             identity = {"vocabulary": words}
         fingerprints = {
             **identity,
-            "text": fingerprint(
-                unlabelled.forms,
-                hashlib.sha256(unlabelled.ids.tobytes()).hexdigest(),
-                *(task.splits[name].fingerprint() for name in sorted(task.splits)),
-            ),
+            "text": text_fingerprint(unlabelled, [task]),
         }
         record_examples(output, fingerprints, "This command")
         model = build(task, vocabulary or tagger, config)
@@ -118,23 +117,43 @@ def train(task, config):
         return model
 
 
+def unlabelled_of(config):
+    """Returns the `Sentences` of a run's text without labels."""
+    if not config.unlabelled:
+        return Sentences([])
+    found = unlabelled_sentences(
+        config.unlabelled, config.in_words, config.on_bad_bytes
+    )
+    return Sentences(islice(found, config.max_unlabelled))
+
+
+def text_fingerprint(unlabelled, tasks):
+    """Returns a hash of all that a run reads."""
+    ids = hashlib.sha256(unlabelled.ids.tobytes()).hexdigest()
+    splits = [
+        task.splits[name].fingerprint()
+        for task in tasks
+        for name in sorted(task.splits)
+    ]
+    return fingerprint(unlabelled.forms, ids, *splits)
+
+
 def check_task(task, config, pretrained):
     """Raises an error if the task cannot be learned so, before the text is read."""
     if task.kind not in MODELS:
         raise ValueError(
             f"`task` must be of the kind {' or '.join(MODELS)}; got {task.kind!r}."
         )
-    model, _ = MODELS[task.kind]
+    model, name = MODELS[task.kind]
     if config.unlabelled:
-        check_views(config.views, model.known_views)
-    if task.kind == "tagging":
-        return
-    if pretrained:
+        check_views(config.views, model.known_views, model.baselines)
+    if pretrained and task.kind != "tagging":
         raise ValueError(
-            f"Parsers are networks that read words; preset={config.preset} is none of "
-            f"their sizes, {', '.join(PRESETS)}."
+            f"A {name} is a network that reads words; preset={config.preset} is none "
+            f"of its sizes, {', '.join(PRESETS)}."
         )
-    spanning_tree_algorithm()
+    if task.kind in LIBRARIES:
+        LIBRARIES[task.kind]()
 
 
 def fingerprint(*parts):
@@ -172,6 +191,7 @@ def build(task, start, config):
         "hard_targets": config.hard_targets,
         "confidence": config.confidence,
         "name": name,
+        **{field: getattr(config, field) for field in config.OF_MODEL},
     }
     if isinstance(start, TokenTagger):
         model = CrossViewTokenTagger(start, **arguments)
@@ -220,20 +240,24 @@ def validate(model, task, name, batch_size):
     Returns:
         Dict of floats; names begin with `val_`. The loss is that of known labels.
     """
-    split = task.splits[name]
-    labels = model.classes_of(split.labels)
-    batches = model.batches(Sentences(split.examples), labels, batch_size)
     with averaged(model):
-        losses = model.evaluate(
-            alternating([batches], count=len(batches)), return_dict=True, verbose=0
-        )
-        metrics = task.metrics(model.predictions(split.examples, batch_size), split)
-    loss = losses["supervised_loss"]
+        loss, metrics = evaluate(model, task, task.splits[name], batch_size)
     return {
         "val_loss": loss,
         "val_supervised_loss": loss,
         **{f"val_{metric}": value / 100.0 for metric, value in metrics.items()},
     }
+
+
+def evaluate(model, task, split, batch_size):
+    """Returns the mean loss of a split's labels, and the task's metrics."""
+    labels = model.classes_of(split.labels)
+    batches = model.batches(Sentences(split.examples), labels, batch_size)
+    losses = model.evaluate(
+        alternating([batches], count=len(batches)), return_dict=True, verbose=0
+    )
+    metrics = task.metrics(model.predictions(split.examples, batch_size), split)
+    return losses["supervised_loss"], metrics
 
 
 @contextlib.contextmanager
@@ -293,7 +317,19 @@ def banner(task, kinds, model, config):
 
 
 def finish(output, model, task):
-    """Saves the preset, its predictions and metrics, and shows what it came to."""
+    """Saves what a run leaves, and shows what it came to."""
+    leave(output, model, task)
+    draw(output)
+    print(f"Curves: {output / 'curves.png'}   Model: {output / 'preset'}")
+
+
+def draw(output):
+    """Draws the curves of a run."""
+    report.draw_curves(read_metrics(output / "metrics.csv"), output / "curves.png", {})
+
+
+def leave(output, model, task, title=""):
+    """Saves a preset, its predictions and metrics, and prints these, after a title."""
     model.save_to_preset(output / "preset")
     (output / "predictions").mkdir(exist_ok=True)
     results = {}
@@ -309,8 +345,6 @@ def finish(output, model, task):
             if failure:
                 print(f"This run failed on {name}: {failure}.")
     write_whole(output / "results.json", json.dumps(results, indent=2) + "\n")
-    report.draw_curves(read_metrics(output / "metrics.csv"), output / "curves.png", {})
     for name, metrics in results.items():
         values = ", ".join(f"{metric} {value:.2f}" for metric, value in metrics.items())
-        print(f"{name}: {values}")
-    print(f"Curves: {output / 'curves.png'}   Model: {output / 'preset'}")
+        print(f"{title}{name}: {values}")

@@ -9,14 +9,10 @@ import numpy as np
 
 from keras_corrupt.data.corpus import CorpusError, open_corpus
 from keras_corrupt.downstream.token_tagger import windows
+from keras_corrupt.tasks.words import split_words
 
 # Where a sentence ends: a stop, what closes with it, space, and no small letter next.
 _END = re.compile(r"(?:(?<=[.!?])|(?<=[.!?][\"'”’)\]]))\s+(?=[^\sa-z])")
-# Words as the Penn Treebank divides them: ca|n't, it|'s, but near-record and 1,000.5.
-_WORD = re.compile(
-    r"\w+(?=n['’]t\b)|n['’]t\b|['’](?:s|re|ve|ll|d|m)\b"
-    r"|\w\.(?:\w\.)+|\w+(?:[-./,&]\w+)*|\.\.\.|--|[^\w\s]"
-)
 
 
 def split_text(text):
@@ -25,7 +21,7 @@ def split_text(text):
     >>> split_text("It can't be. Not 1,000.5 near-misses!")
     [['It', 'ca', "n't", 'be', '.'], ['Not', '1,000.5', 'near-misses', '!']]
     """
-    return [_WORD.findall(sentence) for sentence in _END.split(text)]
+    return [split_words(sentence) for sentence in _END.split(text)]
 
 
 def unlabelled_sentences(

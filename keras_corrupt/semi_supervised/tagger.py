@@ -56,9 +56,10 @@ class CrossViewTagger(WordModel):
             label_smoothing=label_smoothing,
             **kwargs,
         )
+        self.add_modules()
 
-    def encode(self, inputs, training=False, noise=None):
-        return views_of(self.states(inputs, training, noise))
+    def views_of(self, layers, inputs):
+        return views_of(layers)
 
     def decoded(self, logits):
         return [self.labels[tag] for tag in logits.argmax(-1)]

@@ -26,7 +26,8 @@ class WordModel(CrossViewModel):
         words: The vocabulary's words: see `WordVocabulary`.
         characters: Its characters.
         labels: See `CrossViewModel`.
-        encoder: Sizes of `BiLSTMEncoder` other than its own.
+        encoder: Sizes of `BiLSTMEncoder` other than its own; or the encoder of another
+            model with this vocabulary, to train both together.
         hidden_size: Width of the prediction modules' hidden layers.
         views: See `CrossViewModel`.
         labelled_dropout: Dropout rate of words and LSTMs on labelled sentences.
@@ -63,26 +64,39 @@ class WordModel(CrossViewModel):
         self.hidden_size = hidden_size
         self.labelled_dropout = labelled_dropout
         self.unlabelled_dropout = unlabelled_dropout
-        self.encoder = BiLSTMEncoder(
-            self.vocabulary.num_words,
-            self.vocabulary.num_characters,
-            **(encoder or {}),
-            dtype=self.dtype_policy,
-            name="encoder",
-        )
-        self.encoder.build()
-        size = self.encoder.projection_size
-        whole = 2 * size * len(self.encoder.lstms)
-
-        self.primary = self.module("primary", whole, hidden_size)
-        self.auxiliary = [
-            self.module(view, whole if view == "full" else size, hidden_size)
-            for view in self.module_views
-        ]
+        if not isinstance(encoder, BiLSTMEncoder):
+            encoder = BiLSTMEncoder(
+                self.vocabulary.num_words,
+                self.vocabulary.num_characters,
+                **(encoder or {}),
+                dtype=self.dtype_policy,
+                name="encoder",
+            )
+            encoder.build()
+        self.encoder = encoder
         self.embedding_width = self.encoder.embeddings.size
         self.built = True
 
+    def add_modules(self):
+        """Makes the primary module, and the auxiliary ones; constructors call it."""
+        size = self.encoder.projection_size
+        whole = 2 * size * len(self.encoder.lstms)
+        self.primary = self.module("primary", whole, self.hidden_size)
+        self.auxiliary = [
+            self.module(view, whole if view == "full" else size, self.hidden_size)
+            for view in self.module_views
+        ]
+
     # === What a subclass defines ===
+
+    def views_of(self, layers, inputs):
+        """Returns what each module reads, a dict; `"full"` is the primary one's.
+
+        Args:
+            layers: What `states` returned.
+            inputs: The model's inputs.
+        """
+        raise NotImplementedError
 
     def decoded(self, logits):
         """Returns what is predicted for each word of a sentence.
@@ -99,6 +113,9 @@ class WordModel(CrossViewModel):
 
     # === What `CrossViewModel` asks for ===
 
+    def encode(self, inputs, training=False, noise=None):
+        return self.views_of(self.states(inputs, training, noise), inputs)
+
     def states(self, inputs, training=False, noise=None):
         """Returns what `BiLSTMEncoder` does, with the dropout of each sentence's kind.
 
@@ -107,11 +124,14 @@ class WordModel(CrossViewModel):
             training: Whether dropout is active.
             noise: See `CrossViewModel.encode`.
         """
-        rates = None
-        if training:
-            labelled = inputs["labelled"] > 0
-            rates = ops.where(labelled, self.labelled_dropout, self.unlabelled_dropout)
-        return self.encoder(inputs, rates, noise)
+        return self.encoder(inputs, self.dropout_rates(inputs, training), noise)
+
+    def dropout_rates(self, inputs, training):
+        """Returns each sentence's rate, `[batch]`; `None` where there is no dropout."""
+        if not training:
+            return None
+        labelled = inputs["labelled"] > 0
+        return ops.where(labelled, self.labelled_dropout, self.unlabelled_dropout)
 
     def predict_from(self, encoded, training=False):
         return self.primary(encoded["full"])
@@ -195,10 +215,7 @@ class WordModel(CrossViewModel):
             **config["encoder"],
         }
         hidden = config["hidden_size"]
-        lists = [v if isinstance(v, list) else [v] for v in sizes.values()]
-        for value in sum(lists, [hidden]):
-            if type(value) is not int or value < 1:
-                raise ValueError(f"a size is {value!r}, no positive whole number")
+        check_sizes(hidden, *sizes.values())
         width = 2 * sizes["projection_size"] * len(sizes["hidden_sizes"])
         module = cls.module_parameters(width, hidden, len(config["labels"]))
         return bilstm_parameters(sizes) + module
@@ -230,6 +247,14 @@ class WordModel(CrossViewModel):
             "name": self.name,
             "dtype": self.dtype_policy.name,
         }
+
+
+def check_sizes(*sizes):
+    """Raises a `ValueError` for a size, or one of a list, that is none."""
+    lists = [size if isinstance(size, list) else [size] for size in sizes]
+    for size in sum(lists, []):
+        if type(size) is not int or size < 1:
+            raise ValueError(f"a size is {size!r}, no positive whole number")
 
 
 def check_sentences(sentences):

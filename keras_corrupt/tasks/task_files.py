@@ -18,8 +18,13 @@
     dev = "dev-v2.0.json"
     version = "2.0"
 
+    [trees]
+    kind = "dependencies"       # CoNLL-U's heads and relations
+    train = "train.conllu"
+    dev = "dev.conllu"
+
 `text` takes the arguments of `TableTask` and `Columns`, `tagging` those of
-`TaggingTask`, `questions` those of `SquadTask`.
+`TaggingTask`, `questions` those of `SquadTask`, `dependencies` of `DependencyTask`.
 """
 
 from pathlib import Path
@@ -27,6 +32,7 @@ from pathlib import Path
 import tomllib
 
 from keras_corrupt.tasks.conll import TaggingTask
+from keras_corrupt.tasks.dependencies import DependencyTask
 from keras_corrupt.tasks.squad import SquadTask
 from keras_corrupt.tasks.tables import Columns, TableTask
 from keras_corrupt.tasks.task import check_file, check_name
@@ -42,10 +48,6 @@ def _text(name, files, text="text", label="label", second_text=None, id=None, **
     return TableTask(columns=columns, name=name, **files, **kwargs)
 
 
-def _tagging(name, files, **kwargs):
-    return TaggingTask(name, files, **kwargs)
-
-
 def _questions(name, files, **kwargs):
     task = SquadTask(files, **kwargs)
     task.name = name
@@ -58,8 +60,9 @@ KINDS = {
         _text,
         (*_COLUMNS, "labels", "regression", "score_range", "dev_fraction"),
     ),
-    "tagging": (_tagging, ("word_column", "tag_column", "scheme")),
+    "tagging": (TaggingTask, ("word_column", "tag_column", "scheme")),
     "questions": (_questions, ("version",)),
+    "dependencies": (DependencyTask, ("punctuation", "subtypes")),
 }
 
 

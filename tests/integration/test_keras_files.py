@@ -26,8 +26,19 @@ from keras_corrupt.models import (
     UnigramElectra,
 )
 from keras_corrupt.multitask import MultiTaskModel  # noqa: F401, registers it
-from keras_corrupt.semi_supervised import CrossViewParser, CrossViewTagger
-from keras_corrupt.training import SGD, AdamW, InverseRootDecay, WarmupLinearDecay
+from keras_corrupt.semi_supervised import (
+    CrossViewImageClassifier,
+    CrossViewParser,
+    CrossViewTagger,
+    CrossViewTranslator,
+)
+from keras_corrupt.training import (
+    SGD,
+    AdamW,
+    InverseRootDecay,
+    LateLinearDecay,
+    WarmupLinearDecay,
+)
 from tests.conftest import SIZES, make_inputs
 from tests.integration.load_keras_files import deterministic_part
 
@@ -76,9 +87,17 @@ def test_every_kind_of_file_loads_in_a_fresh_process(tmp_path, tokenizer):
         "functional": functional_model(),
         "cross_view": CrossViewTagger(["cat"], "act", **bilstm, **labels),
         "cross_view_parser": CrossViewParser(["cat"], "act", **bilstm, **labels),
+        "cross_view_translator": CrossViewTranslator(
+            ["cat"], "act", decoder={"hidden_sizes": [4]}, **bilstm, **labels
+        ),
+        "cross_view_images": CrossViewImageClassifier(
+            **labels, image_shape=(12, 12, 1), channels=[2] * 9
+        ),
     }
     models["electra"].compile(AdamW(WarmupLinearDecay(1e-3, 10, 2)))
     models["cross_view"].compile(SGD(InverseRootDecay(0.5, 0.005), momentum=0.9))
+    rate = LateLinearDecay(1e-3, 10, 0.5)
+    models["cross_view_images"].compile(keras.optimizers.Adam(rate))
     inputs = dict.fromkeys(models, {"token_ids": make_inputs()["token_ids"]})
     ones = np.ones((2, 3), "int32")
     inputs["cross_view"] = {
@@ -87,6 +106,9 @@ def test_every_kind_of_file_loads_in_a_fresh_process(tmp_path, tokenizer):
         "padding_mask": ones,
     }
     inputs["cross_view_parser"] = inputs["cross_view"]
+    inputs["cross_view_translator"] = {**inputs["cross_view"], "target_ids": ones}
+    images = np.random.default_rng(0).normal(size=(2, 12, 12, 1)).astype("float32")
+    inputs["cross_view_images"] = {"images": images, "padding_mask": ones[:, 0]}
     for name, model in models.items():
         np.savez(tmp_path / f"{name}.npz", **inputs[name])
         model.save(tmp_path / f"{name}.keras")

@@ -3,9 +3,11 @@ import pytest
 
 from keras_corrupt.downstream import TokenTagger
 from keras_corrupt.semi_supervised import (
+    CrossViewImageClassifier,
     CrossViewParser,
     CrossViewTagger,
     CrossViewTokenTagger,
+    CrossViewTranslator,
 )
 from keras_corrupt.semi_supervised.sentences import Sentences
 from keras_corrupt.tokenizers import SPECIAL_TOKENS, WordPieceTokenizer
@@ -23,6 +25,12 @@ SIZES = {
     },
     "hidden_size": 7,
 }
+TRANSLATOR = {
+    **SIZES,
+    "decoder": {"embedding_size": 6, "hidden_sizes": [5, 6], "projection_size": 3},
+}
+#: What a sentence of `WORDS` is translated to, word by word.
+GLOSSES = "der ein Katze Hund saß lief auf unter Matte Teppich schnell langsam".split()
 ENCODER = {
     "vocabulary_size": 40,
     "num_layers": 2,
@@ -60,6 +68,29 @@ def make_parser(**arguments):
 @pytest.fixture
 def parser():
     return make_parser()
+
+
+def make_translator(**arguments):
+    arguments = {"words": WORDS, "characters": LETTERS, "labels": GLOSSES} | arguments
+    return CrossViewTranslator(**{**TRANSLATOR, **arguments})
+
+
+@pytest.fixture
+def translator():
+    return make_translator()
+
+
+def translations_of(sentences):
+    """Translates each word by its gloss, from the last word to the first."""
+    gloss = dict(zip(WORDS, GLOSSES, strict=True))
+    return [" ".join(gloss[word] for word in words[::-1]) for words in sentences]
+
+
+def make_image_classifier(**arguments):
+    """A model of small images, whose preprocessing is quick."""
+    sizes = {"image_shape": (16, 20, 3), "channels": [4, 5, 4, 5, 4, 5, 6, 5, 4]}
+    arguments = {"labels": ["a", "b", "c"], "preprocessing": "colours"} | arguments
+    return CrossViewImageClassifier(**{**sizes, **arguments})
 
 
 def make_token_tagger(dropout=0.1, **arguments):

@@ -1,7 +1,12 @@
 import pytest
 
 from keras_corrupt.encoders.bilstm_cost import bilstm_flops
-from tests.semi_supervised.conftest import make_parser, make_tagger, make_token_tagger
+from tests.semi_supervised.conftest import (
+    make_parser,
+    make_tagger,
+    make_token_tagger,
+    make_translator,
+)
 
 
 def test_an_update_is_three_passes_and_one_for_the_targets():
@@ -29,6 +34,26 @@ def test_a_parser_scores_each_relation_of_each_head_of_each_word():
     unlabelled = 3 * module(4) + encoder + module(16)
     expected = 3 * (encoder + module(16)) + unlabelled / 2
     assert cross_view.update_flops(10) == pytest.approx(expected)
+
+
+def test_a_translator_searches_with_each_sequence_that_is_kept():
+    alone = make_translator(views=[])
+    cross_view = make_translator(views=["future", "word_dropout"], beam_size=3)
+    encoder = bilstm_flops(alone.encoder.sizes, 10, 20)
+
+    def lstm(width, hidden):  # projections of 3
+        gates = 2 * width * 4 * hidden + 2 * 3 * 4 * hidden + 2 * 4 * hidden
+        return gates + 18 * hidden + 2 * hidden * 3
+
+    first = [2 * 8 * size + 2 * size for size in (5 + 3, 6 + 3)]
+    decoder = 10 * (lstm(6, 5) + lstm(3, 6)) + sum(first)
+    # Attention over 10 states of 8, a hidden layer of 7, 12 words and two classes.
+    attention = 10 * (2 * 3 + 5 + 2 * 8)
+    module = 10 * (2 * 8 * 3 + attention + 2 * 11 * 7 + 7 + 2 * 7 * 14)
+    labelled = 3 * (encoder + decoder + module)
+    assert alone.update_flops(10) == labelled
+    unlabelled = labelled + labelled + encoder + 3 * (decoder + module)
+    assert cross_view.update_flops(10) == (labelled + unlabelled) / 2
 
 
 @pytest.mark.parametrize("view, passes", [("word_dropout", 4), ("vat", 6)])

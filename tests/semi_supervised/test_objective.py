@@ -74,3 +74,14 @@ def test_no_gradient_reaches_the_targets():
     assert not found[id(pair.primary)].any()
     expected = softmax(np.array(pair.auxiliary)) - softmax(np.array(pair.primary))
     np.testing.assert_allclose(found[id(pair.auxiliary)], expected, atol=1e-6)
+
+
+@pytest.mark.parametrize("smoothing", [0.0, 0.1])
+def test_hard_divergence_is_that_of_the_smoothed_targets(rng, smoothing):
+    (logits,) = logits_of(rng)
+    labels = rng.integers(0, 4, (3, 5))
+    targets = np.full((3, 5, 4), smoothing / 4)
+    np.put_along_axis(targets, labels[..., None], 1 - 0.75 * smoothing, axis=-1)
+    expected = rel_entr(targets, softmax(logits, axis=-1)).sum(-1)
+    found = objective.hard_divergence(labels.astype("int32"), logits, smoothing)
+    np.testing.assert_allclose(found, expected, rtol=1e-4, atol=1e-6)

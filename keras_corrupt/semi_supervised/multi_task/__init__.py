@@ -1,0 +1,1 @@
+"""Several tasks on one encoder (Clark's thesis, 4.1.2)."""

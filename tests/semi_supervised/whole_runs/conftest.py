@@ -1,0 +1,139 @@
+"""Short runs of all kinds, killed, continued, and what they leave."""
+
+import dataclasses
+import runpy
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from keras_corrupt.semi_supervised import (
+    CrossViewConfig,
+    ImageConfig,
+)
+from keras_corrupt.semi_supervised.presets import (
+    IMAGE_PRESETS,
+    PRESETS,
+    TRANSLATION_PRESETS,
+)
+from keras_corrupt.tasks.conll import TaggingTask
+from keras_corrupt.tasks.dependencies import DependencyTask
+from keras_corrupt.tasks.shapes import draw_shapes
+from keras_corrupt.training.callbacks import read_metrics
+from keras_corrupt.training.checkpoint import Checkpoints
+from tests.semi_supervised.conftest import (
+    LABELS,
+    SIZES,
+    TRANSLATOR,
+    sentences_of,
+    translations_of,
+    trees_of,
+)
+
+
+@pytest.fixture(autouse=True, scope="module")
+def small():
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setitem(PRESETS, "tiny", SIZES)
+        patch.setitem(TRANSLATION_PRESETS, "tiny", TRANSLATOR)
+        patch.setitem(IMAGE_PRESETS, "tiny", {"channels": [4] * 9})
+        yield
+
+
+@pytest.fixture(scope="module")
+def files(tmp_path_factory):
+    directory, paths = tmp_path_factory.mktemp("files"), {}
+    for seed, split in enumerate(("train", "dev")):
+        sentences, tags = sentences_of(20, seed=seed)
+        rows = [
+            "".join(f"{w} {LABELS[t]}\n" for w, t in zip(words, known, strict=True))
+            for words, known in zip(sentences, tags, strict=True)
+        ]
+        paths[split] = directory / f"{split}.txt"
+        paths[split].write_text("\n".join(rows))
+        paths[f"{split}_trees"] = directory / f"{split}.conllu"
+        paths[f"{split}_trees"].write_text(conllu(sentences))
+        paths[f"{split}_source"] = directory / f"{split}.en"
+        paths[f"{split}_source"].write_text("\n".join(map(" ".join, sentences)))
+        paths[f"{split}_target"] = directory / f"{split}.de"
+        text = "\n".join(translations_of(sentences))
+        paths[f"{split}_target"].write_text(text, encoding="utf-8")
+    for seed, (split, count) in enumerate([("train", 12), ("dev", 10), ("more", 30)]):
+        images, labels = draw_shapes(count, 16, seed)
+        paths[f"{split}_images"] = directory / f"{split}.npz"
+        np.savez(paths[f"{split}_images"], images=images, labels=labels)
+    paths["text"] = directory / "text.txt"
+    sentences = [words for words in sentences_of(60, 15, 7)[0] if len(words) > 3]
+    paths["text"].write_text("\n".join(map(" ".join, sentences)))
+    return {name: str(path) for name, path in paths.items()}
+
+
+def conllu(sentences):
+    text = ""
+    for words, tree in zip(sentences, trees_of(sentences), strict=True):
+        for i, (word, edge) in enumerate(zip(words, tree, strict=True), 1):
+            text += "\t".join(map(str, (i, word, *"____", *edge, *"__"))) + "\n"
+        text += "\n"
+    return text
+
+
+def config_of(files, output, config_class=CrossViewConfig, **changes):
+    of_images = config_class is ImageConfig
+    config = config_class(
+        output=str(output),
+        preset="tiny",
+        unlabelled=(files["more_images" if of_images else "text"],),
+        in_words=not of_images,
+        steps=6,
+        batch_size=4,
+        interval=2,
+        ema=0.5,
+    )
+    return dataclasses.replace(config, **changes)
+
+
+def killed_and_continued(run, train, task, config, monkeypatch):
+    """Kills a run of this configuration after 4 updates; it ends as `run` did."""
+    directory, whole = run
+
+    class Killed(BaseException):
+        pass
+
+    save = Checkpoints.save
+
+    def save_and_die(self, model, step, phase):
+        save(self, model, step, phase)
+        if step == 4:
+            raise Killed
+
+    monkeypatch.setattr(Checkpoints, "save", save_and_die)
+    with pytest.raises(Killed):
+        train(task, config)
+    monkeypatch.setattr(Checkpoints, "save", save)
+    again = train(task, config)
+    for a, b in zip(whole.get_weights(), again.get_weights(), strict=True):
+        np.testing.assert_array_equal(a, b)
+    found = [read_metrics(d / "metrics.csv") for d in (directory, Path(config.output))]
+    for a, b in zip(*found, strict=True):
+        assert a.pop("seconds") + b.pop("seconds") > 0 and a == b
+
+
+@pytest.fixture(scope="module")
+def task(files):
+    return TaggingTask("pos", {k: files[k] for k in ("train", "dev")}, scheme="plain")
+
+
+@pytest.fixture(scope="module")
+def parsing_task(files):
+    pytest.importorskip("ufal.chu_liu_edmonds")
+    splits = {split: files[f"{split}_trees"] for split in ("train", "dev")}
+    return DependencyTask("parsing", splits)
+
+
+def run_without_files(recipe, monkeypatch, directory, capsys):
+    """Runs a recipe in miniature on what it makes itself; returns what it prints."""
+    flags = ["--smoke", "--unlabelled", "python-docs", "--output", str(directory)]
+    monkeypatch.setattr("sys.argv", [str(recipe), *flags])
+    runpy.run_path(str(recipe), run_name="__main__")
+    assert (directory / "preset" / "config.json").exists()
+    return capsys.readouterr().out
