@@ -13,6 +13,7 @@ from safetensors.numpy import save
 
 from keras_corrupt.convert import (
     hugging_face_coco_lm,
+    hugging_face_outputs,
     hugging_face_roberta,
     hugging_face_tasks,
 )
@@ -362,42 +363,4 @@ def tokenizer_files(tokenizer, max_length):
     }
 
 
-def outputs(directory, inputs):
-    """Returns what transformers makes of a directory: name -> array."""
-    import torch
-    import transformers
-
-    if not (directory / "config.json").exists():  # one of several tasks
-        return {
-            f"{task.name}/{name}": array
-            for task in directory.iterdir()
-            for name, array in outputs(task, inputs).items()
-        }
-    names = {
-        "input_ids": "token_ids",
-        "token_type_ids": "segment_ids",
-        "attention_mask": "padding_mask",
-    }
-    tensors = {n: torch.tensor(inputs[ours]).long() for n, ours in names.items()}
-
-    def run(folder):
-        architecture = read_json(folder / "config.json")["architectures"][0]
-        network = getattr(transformers, architecture).from_pretrained(folder).eval()
-        with torch.no_grad():
-            made = network(**tensors, output_hidden_states=True)
-        if architecture.endswith("ForQuestionAnswering"):
-            logits = torch.stack([made.start_logits, made.end_logits], -1)
-        else:
-            logits = getattr(made, "logits", None)
-        kind = {
-            **{"ForPreTraining": "rtd", "ForMaskedLM": "mlm"},
-            "ForQuestionAnswering": "spans",
-        }
-        name = next((v for k, v in kind.items() if architecture.endswith(k)), "logits")
-        found = {} if logits is None else {name: logits.numpy()}
-        return {"hidden": made.hidden_states[-1].numpy(), **found}
-
-    found = run(directory)
-    if (directory / "generator").is_dir():
-        found["mlm"] = run(directory / "generator")["mlm"]
-    return found
+outputs = hugging_face_outputs.outputs
