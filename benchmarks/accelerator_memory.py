@@ -7,8 +7,9 @@
 
 The step is the one that training runs, optimizer and all, on JAX, compiled for one
 core of `--chip` and not run. Where it does not fit, the compiler says what it would
-need. FLOPs and bytes moved are the compiler's count, so that the time they give at the
-chip's published rates is an estimate, the least that a step can take.
+need. FLOPs and bytes moved are the compiler's count. The times that they give at the
+published rates of that chip and of others (a roofline) are estimates: no step can take
+less, and on a GPU another compiler moves other bytes.
 """
 
 import dataclasses
@@ -16,6 +17,7 @@ import os
 import re
 import time
 from pathlib import Path
+from typing import Literal
 
 os.environ["KERAS_BACKEND"] = "jax"
 os.environ["JAX_PLATFORMS"] = "cpu"
@@ -32,8 +34,15 @@ import keras_corrupt
 from keras_corrupt.devices import hardware_random
 from keras_corrupt.training import AdamW
 
-#: Chip -> its bfloat16 FLOP/s and the bytes a second of its memory, as published.
-RATES = {"v5e": (197e12, 819e9), "v6e": (918e12, 1640e9)}
+#: Chip -> its FLOP/s in half precision and the bytes a second of its memory, as
+#: published. That of a T4 is float16, which it has instead of bfloat16.
+RATES = {
+    "v5e": (197e12, 819e9),
+    "v6e": (918e12, 1640e9),
+    "T4": (65e12, 320e9),
+    "A100": (312e12, 2039e9),
+    "H200": (989e12, 4800e9),
+}
 
 
 @dataclasses.dataclass
@@ -54,8 +63,8 @@ class Settings:
     """What is computed again."""
     dtypes: tuple[str, ...] = ("mixed_bfloat16",)
     """Precisions."""
-    chip: str = "v5e"
-    """The TPU."""
+    chip: Literal["v5e", "v6e"] = "v5e"
+    """The TPU that it is compiled for."""
 
 
 def training_step(system, size, dtype, remat):
@@ -108,15 +117,22 @@ def row_of(step, state, batch, settings, device):
     found = compiled(step, state, batch, settings.length, device)
     seconds = time.perf_counter() - start
     if isinstance(found, float):
-        return f"{found / 2**30:.1f} (too much) | | | | {seconds:.0f} s"
+        return (
+            f"{found / 2**30:.1f} (too much) | | {'| ' * len(RATES)}| {seconds:.0f} s"
+        )
     memory, cost = found.memory_analysis(), found.cost_analysis()
     needed = memory.argument_size_in_bytes + memory.temp_size_in_bytes
-    flops, moved = RATES[settings.chip]
-    least = max(cost["flops"] / flops, cost["bytes accessed"] / moved)
+    flops, moved = cost["flops"], cost["bytes accessed"]
+    times = " | ".join(f"{1000 * t:.0f}" for t in least_seconds(flops, moved).values())
     return (
-        f"{needed / 2**30:.1f} | {cost['flops'] / 1e12:.2f} | "
-        f"{cost['bytes accessed'] / 1e9:.0f} | {1000 * least:.0f} | {seconds:.0f} s"
+        f"{needed / 2**30:.1f} | {flops / 1e12:.2f} | {moved / 1e9:.0f} | {times} | "
+        f"{seconds:.0f} s"
     )
+
+
+def least_seconds(flops, moved):
+    """Returns the least time of a step by each chip's rates: chip -> seconds."""
+    return {chip: max(flops / f, moved / m) for chip, (f, m) in RATES.items()}
 
 
 def main(settings):
@@ -131,8 +147,9 @@ def main(settings):
         f"{settings.length}\n",
         f"JAX {jax.__version__}, {topology.devices[0].device_kind}\n",
         "| size | batch | precision | computed again | GiB | TFLOP | GB moved | "
-        "ms at least | compiled in |",
-        "|---|---:|---|---|---:|---:|---:|---:|---:|",
+        + " | ".join(f"ms on {chip}" for chip in RATES)
+        + " | compiled in |",
+        "|---|---:|---|---|---:|---:|---:|" + "---:|" * (len(RATES) + 1),
     ]
     print(lines[0])
     for size in settings.sizes:

@@ -12,7 +12,7 @@ __getattr__, __dir__, __all__ = lazy_loader.attach(
         "optimizer": ["AdamW"],
         "phases": ["Phase"],
         "runner": ["pretrain"],
-        "schedules": ["InverseRootDecay", "WarmupLinearDecay"],
+        "schedules": ["InverseRootDecay", "LateLinearDecay", "WarmupLinearDecay"],
         "sgd": ["SGD"],
     },
 )

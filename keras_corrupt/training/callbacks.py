@@ -55,6 +55,10 @@ class Progress(keras.callbacks.Callback):
             terms = {k: f"{float(v):.3f}" for k, v in logs.items() if "loss" in k}
             self.bar.set_postfix(terms, refresh=False)
 
+    def tell(self, text):
+        """Writes a line above the bar."""
+        self.bar.write(text)
+
     def release(self):
         """Ends the bar."""
         if self.bar:

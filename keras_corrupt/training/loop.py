@@ -6,6 +6,7 @@ by it, whatever its batches are.
 
 from keras_corrupt.devices.distribution import ALONE
 from keras_corrupt.training.callbacks import Intervals, Progress, RunLog, Warnings
+from keras_corrupt.training.compiled_memory import CompiledMemory
 from keras_corrupt.training.phases import WHOLE_RUN
 
 
@@ -68,11 +69,12 @@ def train(
             start()
         if step and devices.first:
             print(f"Continuing at step {step:,}.", flush=True)
-        callbacks, told = [], [*listeners]
+        callbacks, told, asking = [], [*listeners], []
         if devices.first:
             progress = Progress(step, total or steps)
             log = RunLog(output, step, tokens_per_step)
             callbacks, told = [progress, log], [*told, log]
+            asking = [CompiledMemory(progress.tell)]
             if warnings is not None:
                 told.append(Warnings(warnings, judged_at or total or steps, log.rows))
         intervals = Intervals(checkpoints, step, validate, told, devices, phase)
@@ -84,7 +86,7 @@ def train(
                 batches_from(step),
                 steps_per_epoch=stop - step,
                 epochs=(steps - step) // interval if whole else 1,
-                callbacks=[*callbacks, intervals],
+                callbacks=[*callbacks, *asking, intervals],
                 verbose=0,
                 shuffle=False,
             )

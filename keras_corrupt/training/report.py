@@ -41,17 +41,12 @@ def banner(config, model, examples, output, distribution):
         networks += f" ({shared:,} of them shared)"
     tokens = config.batch_size * config.sequence_length
     batch = config.batch_size // config.accumulate
-    state, activations, program = training_bytes(
-        model, batch // len(distribution.devices), config.sequence_length
-    )
     lines = {
         "model": f"{config.model} {config.preset}, {config.dtype}",
         "backend": keras.backend.backend(),
         "devices": distribution.describe(batch),
         "parameters": networks,
-        "memory": f"an estimate: {state / 1e9:.2f} GB of weights and optimizer, "
-        f"{activations / 1e9:.2f} GB of activations on each device; with the program "
-        f"{(state + activations + program + process_bytes()) / 1e9:.2f} GB",
+        "memory": memory_of(model, batch // len(distribution.devices), config),
         "data": f"{info.directory}: {info.train.examples:,} examples, "
         f"{info.train.tokens:,} tokens; "
         f"{info.validation.examples:,} held out",
@@ -69,6 +64,21 @@ def banner(config, model, examples, output, distribution):
         "output": str(output),
     }
     return "\n".join(f"{name + ':':12}{text}" for name, text in lines.items())
+
+
+def memory_of(model, batch_size, config):
+    """Returns what the banner says of memory, before the compiler can be asked."""
+    state, activations, program = training_bytes(
+        model, batch_size, config.sequence_length
+    )
+    weights = f"{state / 1e9:.2f} GB of weights and optimizer"
+    if keras.backend.backend() == "jax":
+        return f"{weights}; the compiler tells the rest at the first step"
+    return (
+        f"an estimate: {weights}, {activations / 1e9:.2f} GB of activations on each "
+        "device; with the program "
+        f"{(state + activations + program + process_bytes()) / 1e9:.2f} GB"
+    )
 
 
 def table(model, metrics, unigram, mixed=(), before=None):

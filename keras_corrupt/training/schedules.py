@@ -82,3 +82,41 @@ class InverseRootDecay(keras.optimizers.schedules.LearningRateSchedule):
 
     def get_config(self):
         return {"peak_rate": self.peak_rate, "decay": self.decay}
+
+
+@keras.saving.register_keras_serializable(package="keras_corrupt")
+class LateLinearDecay(keras.optimizers.schedules.LearningRateSchedule):
+    """A constant rate that falls linearly to zero in the last part of a run.
+
+    Virtual adversarial training of images has it (Miyato et al., 2018, appendix).
+
+    Args:
+        peak_rate: The learning rate before it falls.
+        total_steps: Number of updates after which the rate is zero.
+        start: The part of these after which it falls, less than 1.
+
+    >>> schedule = LateLinearDecay(1.0, total_steps=90, start=2 / 3)
+    >>> [round(float(schedule(step)), 3) for step in (0, 60, 75, 90)]
+    [1.0, 1.0, 0.5, 0.0]
+    """
+
+    def __init__(self, peak_rate, total_steps, start):
+        if peak_rate <= 0 or not 0 <= start < 1:
+            raise ValueError(
+                "`peak_rate` must be positive and `start` at least 0 and less than 1; "
+                f"got peak_rate={peak_rate}, start={start}."
+            )
+        self.peak_rate = peak_rate
+        self.total_steps = total_steps
+        self.start = start
+
+    def __call__(self, step):
+        left = 1.0 - ops.cast(step, "float32") / self.total_steps
+        return self.peak_rate * ops.clip(left / (1.0 - self.start), 0.0, 1.0)
+
+    def get_config(self):
+        return {
+            "peak_rate": self.peak_rate,
+            "total_steps": self.total_steps,
+            "start": self.start,
+        }

@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 from keras_corrupt import models
-from keras_corrupt.devices import hardware_random
+from keras_corrupt.devices import flash_attention, hardware_random
 from keras_corrupt.training import AdamW
 from tests.conftest import SIZES, make_inputs
 
@@ -14,6 +14,7 @@ pytestmark = pytest.mark.skipif(
 )
 
 ENCODER = SIZES["discriminator"]
+RELATIVE = {"relative_positions": {"num_buckets": 8, "max_distance": 16}}
 IDS = {name: SIZES[name] for name in ("mask_id", "unmaskable_ids")}
 SYSTEMS = {
     "MaskedLM": {"encoder": ENCODER},
@@ -27,13 +28,15 @@ SYSTEMS = {
 }
 
 
-@pytest.mark.parametrize("dtype", ["float32", "mixed_bfloat16"])
-@pytest.mark.parametrize("system", SYSTEMS)
-def test_a_step_lowers(system, dtype, monkeypatch):
+@pytest.fixture(autouse=True)
+def hardware(monkeypatch):
+    monkeypatch.setattr(hardware_random, "is_used", lambda: True)
+
+
+def lowered(model, platforms, checks=()):
+    """Returns the program of a model's training step."""
     import jax
 
-    monkeypatch.setattr(hardware_random, "is_used", lambda: True)
-    model = getattr(models, system)(**SYSTEMS[system], **IDS, dtype=dtype)
     model.compile(AdamW(1e-4, global_clipnorm=1.0), jit_compile=False)
     model.optimizer.build(model.trainable_variables)
     inputs = make_inputs()
@@ -47,13 +50,55 @@ def test_a_step_lowers(system, dtype, monkeypatch):
     shapes = jax.tree.map(
         lambda x: jax.ShapeDtypeStruct(np.shape(x), x.dtype), (state, (inputs,))
     )
-    exported = jax.export.export(jax.jit(model.train_step), platforms=["cuda", "tpu"])(
-        *shapes
-    )
-    program = exported.mlir_module()
+    exported = jax.export.export(
+        jax.jit(model.train_step), platforms=platforms, disabled_checks=checks
+    )(*shapes)
+    return exported.mlir_module()
+
+
+@pytest.mark.parametrize("dtype", ["float32", "mixed_bfloat16"])
+@pytest.mark.parametrize("system", SYSTEMS)
+def test_a_step_lowers(system, dtype):
+    model = getattr(models, system)(**SYSTEMS[system], **IDS, dtype=dtype)
+    program = lowered(model, ["cuda", "tpu"])
     # Nothing goes back to Python, and numbers are drawn in hardware.
     assert "callback" not in program
     assert "stablehlo.rng_bit_generator" in program
     if dtype == "mixed_bfloat16":
         products = [x for x in program.splitlines() if "stablehlo.dot_general" in x]
         assert sum("bf16" in x for x in products) > 0.8 * len(products)
+
+
+@pytest.fixture
+def an_h100(monkeypatch):
+    """Has JAX believe in a GPU that cuDNN's flash attention runs on."""
+    from jax._src.cudnn import fused_attention_stablehlo
+
+    answers = {
+        "check_cudnn_version": lambda: 91100,
+        "check_compute_capability": lambda capability: True,
+        "is_cuda_compute_capability_equal": lambda capability: False,
+    }
+    for name, answer in answers.items():
+        monkeypatch.setattr(fused_attention_stablehlo, name, answer)
+    monkeypatch.setattr(flash_attention, "is_available", lambda: True)
+
+
+@pytest.mark.parametrize(
+    ("changes", "dtype", "layers"),
+    [
+        ({"attention_dropout": 0.0}, "mixed_bfloat16", ENCODER["num_layers"]),
+        ({"attention_dropout": 0.0}, "float32", 0),
+        ({"attention_dropout": 0.1}, "mixed_bfloat16", 0),
+        ({"attention_dropout": 0.0, **RELATIVE}, "mixed_bfloat16", 0),
+    ],
+)
+def test_attention_is_cudnns_where_it_has_a_kernel(changes, dtype, layers, an_h100):
+    import jax
+
+    model = models.MaskedLM({**ENCODER, **changes}, **IDS, dtype=dtype)
+    calls = ["__cudnn$fmhaScaleBiasSoftmax", "__cudnn$fmhaScaleBiasSoftmaxBackward"]
+    checks = [jax.export.DisabledSafetyCheck.custom_call(call) for call in calls]
+    program = lowered(model, ["cuda"], checks)
+    for call in calls:
+        assert program.count(f"@{call}(") == layers
