@@ -56,6 +56,8 @@ class Settings:
     """Peak learning rate."""
     intervals: int = 20
     """Points of the curves."""
+    keep_presets: bool = False
+    """Keep a preset at each point, for what else is measured through training."""
     seed: int = 0
     """Seed of weights, examples and corruption."""
     dtype: str = "mixed_bfloat16"
@@ -79,6 +81,7 @@ def run(name, settings):
         config,
         steps=interval * settings.intervals,
         interval=interval,
+        keep_presets=interval if settings.keep_presets else 0,
         warmup_steps=interval,
     )
     return comparison.train(config), step_flops

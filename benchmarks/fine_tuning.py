@@ -57,6 +57,8 @@ class Settings:
     """Training examples of a task, at most."""
     max_dev_examples: int = 2000
     """Development examples of a task, at most."""
+    dtype: str = "mixed_bfloat16"
+    """Precision."""
 
 
 def tasks(settings, names):
@@ -94,7 +96,7 @@ def scores(settings, preset, column):
             max_length=128,
             max_train_examples=settings.max_train_examples,
             max_dev_examples=settings.max_dev_examples,
-            dtype="mixed_bfloat16",
+            dtype=settings.dtype,
             settings={
                 "learning_rate": 5e-4,
                 "epochs": epochs,
