@@ -8,6 +8,7 @@ os.environ.setdefault(
     "--xla_backend_optimization_level=0 --xla_llvm_disable_expensive_passes=true",
 )
 
+import gc
 from pathlib import Path
 
 import keras
@@ -55,6 +56,19 @@ def pytest_collection_modifyitems(items):
         if here in item.path.parents:
             if item.path.relative_to(here).parts[0] in WITHOUT_KERAS:
                 item.add_marker("tensorflow_only")
+
+
+# Python's garbage collector would take a quarter of the time, most of it to find that
+# modules and earlier tests' graphs are still in use.
+gc.set_threshold(50_000, 20, 100)
+gc.freeze()
+
+
+@pytest.fixture(autouse=True, scope="module")
+def whats_left_is_not_looked_at_again():
+    yield
+    gc.collect()
+    gc.freeze()
 
 
 @pytest.fixture(autouse=True)

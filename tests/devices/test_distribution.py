@@ -39,9 +39,8 @@ RUNS = {
         "continued//2,1/eager",
     ],
     "jax": [
-        *(f"{s}/{w}/1/compiled" for s in SYSTEMS for w in ("plain", "all")),
-        *(f"{s}/plain/2/compiled" for s in SYSTEMS),
-        *(f"{s}/all/4/compiled" for s in SYSTEMS),
+        *(f"{s}/all/{n}/compiled" for s in SYSTEMS for n in (1, 4)),
+        *(f"electra/plain/{n}/compiled" for n in (1, 2)),
         *(f"masked_lm/masks/{n}/compiled" for n in (1, 2)),
         "draws//2/compiled",
     ],
@@ -88,19 +87,16 @@ def test_several_devices_train_as_one(results, run):
         tolerance = 1e-2 if name.endswith("_auc") else 1e-4
         np.testing.assert_allclose(array, alone[name], tolerance, 2e-6, err_msg=name)
         if name == "metrics.loss":
-            assert array.shape == (5,)
+            assert array.shape == (3,)
             moved.append(np.ptp(array))
     assert moved[0] > 0.01  # far above the tolerance
 
 
 def test_clipping_and_averaging_change_what_is_trained(results):
     """Otherwise the comparison above would say nothing of them."""
-    for system in SYSTEMS:
-        one, other = (
-            next(v for k, v in results.items() if k.startswith(f"{system}/{s}/1/"))
-            for s in ("plain", "all")
-        )
-        assert np.abs(one["weights.0"] - other["weights.0"]).max() > 1e-3
+    mode = "compiled" if BACKEND == "jax" else "eager"
+    one, other = (results[f"electra/{s}/1/{mode}"] for s in ("plain", "all"))
+    assert np.abs(one["weights.0"] - other["weights.0"]).max() > 1e-3
 
 
 def test_devices_draw_different_numbers(results):

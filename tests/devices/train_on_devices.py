@@ -1,4 +1,4 @@
-"""Trains for five steps without chance on some of four CPU devices.
+"""Trains for three steps without chance on some of four CPU devices.
 
     python train_on_devices.py OUTPUT.npz DATA SYSTEM/SETTING/DEVICES/MODE...
 
@@ -38,7 +38,7 @@ from tests.conftest import SIZES, make_inputs
 from tests.integration.train_five_steps import NO_DROPOUT, make_model, most_likely
 from tests.training.conftest import with_devices
 
-STEPS, ROWS, INTERVAL = 5, 8, 3
+STEPS, ROWS, INTERVAL = 3, 8, 3
 #: Name -> settings of the optimizer; `micro_batches` and `num_masks` are the model's.
 SETTINGS = {
     "plain": {},

@@ -58,6 +58,7 @@ def test_glue(run, tmp_path, capsys):
     assert "| SST-2 | accuracy |" in capsys.readouterr().out
 
 
+@pytest.mark.tensorflow_only
 def test_prompts(run, tmp_path, capsys):
     words = "the a cat dog sat ran on under mat rug it was great terrible .".split()
     tokenizer = WordPieceTokenizer([*SPECIAL_TOKENS, *words])
@@ -80,6 +81,7 @@ def test_prompts(run, tmp_path, capsys):
     assert line in capsys.readouterr().out
 
 
+@pytest.mark.tensorflow_only
 def test_squad(run, tmp_path):
     pytest.importorskip("official.nlp.tools.squad_evaluate_v1_1")
     context = "the cat sat on the mat . the dog ran under the rug ."
@@ -155,6 +157,7 @@ def test_multitask(tmp_path, preset, monkeypatch, capsys):  # noqa: F811
     assert "| single_to_multi | " in capsys.readouterr().out
 
 
+@pytest.mark.tensorflow_only
 def test_text(run, tmp_path):
     split = cats_and_dogs(40)
     rows = zip(split.examples, split.labels, strict=True)
@@ -165,6 +168,7 @@ def test_text(run, tmp_path):
     assert examples == {"train": 36, "dev": 4}
 
 
+@pytest.mark.tensorflow_only
 def test_a_known_task(run, tmp_path, capsys):
     for seed, name in enumerate(("train", "dev", "test")):
         split = cats_and_dogs(16, seed)

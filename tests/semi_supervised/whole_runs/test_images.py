@@ -16,7 +16,10 @@ from keras_corrupt.semi_supervised import (
 from keras_corrupt.tasks.images import ImageTask
 from keras_corrupt.tasks.shapes import draw_shapes
 from keras_corrupt.training.callbacks import read_metrics
-from tests.semi_supervised.whole_runs.conftest import config_of, killed_and_continued
+from tests.semi_supervised.whole_runs.conftest import (
+    config_of,
+    continued_from_its_middle,
+)
 
 IMAGE_RECIPE = Path(__file__).parents[3] / "recipes" / "cvt_images.py"
 
@@ -35,10 +38,10 @@ def finished_images(files, image_task, tmp_path_factory):
 
 
 def test_a_killed_image_classifier_ends_the_same(
-    files, image_task, finished_images, tmp_path, monkeypatch
+    files, image_task, finished_images, tmp_path, capsys
 ):
     config = config_of(files, tmp_path / "killed", ImageConfig)
-    killed_and_continued(finished_images, train_images, image_task, config, monkeypatch)
+    continued_from_its_middle(finished_images, train_images, image_task, config, capsys)
 
 
 def test_what_a_run_on_images_leaves(image_task, finished_images):

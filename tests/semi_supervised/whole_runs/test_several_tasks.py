@@ -11,7 +11,10 @@ from keras_corrupt.semi_supervised import (
     train_together,
 )
 from keras_corrupt.training.callbacks import read_metrics
-from tests.semi_supervised.whole_runs.conftest import config_of, killed_and_continued
+from tests.semi_supervised.whole_runs.conftest import (
+    config_of,
+    continued_from_its_middle,
+)
 
 MULTI_TASK_RECIPE = Path(__file__).parents[3] / "recipes" / "cvt_multitask.py"
 
@@ -32,11 +35,11 @@ def finished_multi_task(files, both_tasks, tmp_path_factory):
 
 @pytest.mark.tensorflow_only
 def test_killed_tasks_end_the_same(
-    files, both_tasks, finished_multi_task, tmp_path, monkeypatch
+    files, both_tasks, finished_multi_task, tmp_path, capsys
 ):
     config = config_of(files, tmp_path / "killed", CrossViewMultiTaskConfig)
-    killed_and_continued(
-        finished_multi_task, train_together, both_tasks, config, monkeypatch
+    continued_from_its_middle(
+        finished_multi_task, train_together, both_tasks, config, capsys
     )
 
 

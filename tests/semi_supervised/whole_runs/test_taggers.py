@@ -29,7 +29,7 @@ from tests.semi_supervised.conftest import (
 )
 from tests.semi_supervised.whole_runs.conftest import (
     config_of,
-    killed_and_continued,
+    continued_from_its_middle,
     run_without_files,
 )
 
@@ -222,18 +222,18 @@ def test_the_recipe_without_text_is_the_baseline(monkeypatch, files, tmp_path, c
 
 
 def test_a_killed_run_ends_with_the_same_weights(
-    files, task, finished, tmp_path, monkeypatch
+    files, task, finished, tmp_path, capsys
 ):
     config = config_of(files, tmp_path / "killed", CrossViewConfig)
-    killed_and_continued(finished, train, task, config, monkeypatch)
+    continued_from_its_middle(finished, train, task, config, capsys)
 
 
 @pytest.mark.tensorflow_only
 def test_a_killed_run_on_an_encoder_ends_the_same(
-    files, task, pretrained, finished_on_encoder, tmp_path, monkeypatch
+    files, task, pretrained, finished_on_encoder, tmp_path, capsys
 ):
     config = config_of(files, tmp_path / "killed", preset=pretrained)
-    killed_and_continued(finished_on_encoder, train, task, config, monkeypatch)
+    continued_from_its_middle(finished_on_encoder, train, task, config, capsys)
 
 
 @pytest.mark.tensorflow_only

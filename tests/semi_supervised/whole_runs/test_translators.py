@@ -15,7 +15,7 @@ from keras_corrupt.tasks.translation import TranslationTask
 from keras_corrupt.training.callbacks import read_metrics
 from tests.semi_supervised.whole_runs.conftest import (
     config_of,
-    killed_and_continued,
+    continued_from_its_middle,
     run_without_files,
 )
 
@@ -41,11 +41,11 @@ def finished_translator(files, translation_task, tmp_path_factory):
 
 @pytest.mark.tensorflow_only
 def test_a_killed_translator_ends_the_same(
-    files, translation_task, finished_translator, tmp_path, monkeypatch
+    files, translation_task, finished_translator, tmp_path, capsys
 ):
     config = config_of(files, tmp_path / "killed", TranslationConfig)
-    killed_and_continued(
-        finished_translator, train, translation_task, config, monkeypatch
+    continued_from_its_middle(
+        finished_translator, train, translation_task, config, capsys
     )
 
 
