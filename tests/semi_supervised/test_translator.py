@@ -15,6 +15,8 @@ from keras_corrupt.semi_supervised.translation.translator import (
 from tests.conftest import gradients_of
 from tests.semi_supervised.conftest import (
     GLOSSES,
+    SIZES,
+    TRANSLATOR,
     make_translator,
     sentences_of,
     translations_of,
@@ -211,13 +213,20 @@ def test_in_word_dropout_the_primary_decoder_learns():
 
 @pytest.mark.tensorflow_only
 def test_it_learns_to_translate():
-    translator = make_translator(labelled_dropout=0.0, views=())
+    sizes = {"hidden_sizes": [24, 24], "projection_size": 16}
+    translator = make_translator(
+        encoder=SIZES["encoder"] | sizes,
+        decoder=TRANSLATOR["decoder"] | sizes,
+        hidden_size=24,
+        labelled_dropout=0.0,
+        views=(),
+    )
     sentences, _ = sentences_of(32, longest=4)
     expected = translations_of(sentences)
     labels = translator.classes_of(expected)
     inputs, targets = translator.batches(Sentences(sentences), labels, 32).batch(0)
-    translator.compile(keras.optimizers.Adam(0.03), jit_compile=False)
-    translator.fit(inputs, targets, epochs=150, batch_size=32, verbose=0)
+    translator.compile(keras.optimizers.Adam(0.01), jit_compile=False)
+    translator.fit(inputs, targets, epochs=120, batch_size=32, verbose=0)
     found = translator.predictions(sentences)
     assert np.mean([a == b for a, b in zip(found, expected, strict=True)]) > 0.7
 
