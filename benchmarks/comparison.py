@@ -1,5 +1,7 @@
 """What comparisons of pretraining runs have in common."""
 
+import numpy as np
+
 from keras_corrupt.models.overrides import merge
 from keras_corrupt.tokenizers import load
 from keras_corrupt.training import PretrainConfig, pretrain, report
@@ -40,3 +42,15 @@ def train(config):
     if model is None:
         raise SystemExit("Stopped.")
     return model
+
+
+def with_error(values, digits=3):
+    """Returns the mean and, of several values, its standard error.
+
+    >>> with_error(np.array([1.0, 2.0, 3.0]))
+    '2.000 ± 0.577'
+    """
+    if len(values) == 1:
+        return f"{values[0]:.{digits}f}"
+    error = np.std(values, ddof=1) / np.sqrt(len(values))
+    return f"{np.mean(values):.{digits}f} ± {error:.{digits}f}"

@@ -134,28 +134,16 @@ def table(curves, flops):
         "|---|---:|---:|---:|---:|",
     ]
     for name, losses in curves.items():
-        cells = [name, with_error(losses[:, -1]), "", "", ""]
+        cells = [name, comparison.with_error(losses[:, -1]), "", "", ""]
         if name != "MaskedLM":
-            cells[2] = with_error(usual[:, -1] - losses[:, -1])
+            cells[2] = comparison.with_error(usual[:, -1] - losses[:, -1])
             point = ahead_from(losses, usual)
             cells[3] = "never" if point is None else f"{flops[point]:.2e}"
         if name.endswith(" disjoint"):
             other = curves[name.replace("disjoint", "independent")]
-            cells[4] = with_error(other[:, -1] - losses[:, -1])
+            cells[4] = comparison.with_error(other[:, -1] - losses[:, -1])
         lines.append(f"| {' | '.join(cells)} |")
     return "\n".join(lines)
-
-
-def with_error(values):
-    """Returns the mean and, of several values, its standard error.
-
-    >>> with_error(np.array([1.0, 2.0, 3.0]))
-    '2.000 ± 0.577'
-    """
-    if len(values) == 1:
-        return f"{values[0]:.3f}"
-    error = np.std(values, ddof=1) / np.sqrt(len(values))
-    return f"{np.mean(values):.3f} ± {error:.3f}"
 
 
 def draw(curves, flops, path):

@@ -1,0 +1,181 @@
+"""Trains taggers and parsers with few labels: supervised, and by Cross-View Training.
+
+    python -m benchmarks.cross_view_labels chunking --train conll2000/train.txt \\
+        --dev conll2000/dev.txt --unlabelled wiki.txt --output RESULTS
+
+Both learn from the same first sentences of the training file, in as many updates, of
+which in Cross-View Training every second one is unlabelled (Clark's thesis, figure
+4.5). What counts is the last average of the weights, on the sentences to evaluate on.
+Called again, it goes on where it was stopped.
+"""
+
+import csv
+import dataclasses
+import json
+from pathlib import Path
+from typing import Literal
+
+import numpy as np
+import tyro
+
+from benchmarks.comparison import with_error
+from keras_corrupt.semi_supervised import CrossViewConfig, ParsingConfig, train
+from keras_corrupt.tasks.conll import TaggingTask
+from keras_corrupt.tasks.dependencies import DependencyTask
+
+#: Task -> how its sentences are read.
+TASKS = {
+    "chunking": lambda files: TaggingTask("chunking", files, scheme="bioes"),
+    "entities": lambda files: TaggingTask("entities", files, scheme="bioes"),
+    "pos": lambda files: TaggingTask("pos", files, tag_column=3, scheme="plain"),
+    "parsing": lambda files: DependencyTask("parsing", files),
+}
+COLUMNS = ("sentences", "method", "seed", "score")
+
+
+@dataclasses.dataclass
+class Settings:
+    """What to train."""
+
+    task: tyro.conf.Positional[Literal["chunking", "entities", "pos", "parsing"]]
+    """The task; `pos` and `parsing` are of CoNLL-U files."""
+    train: str
+    """File of labelled sentences."""
+    dev: str
+    """File of the sentences to evaluate on."""
+    unlabelled: tuple[str, ...]
+    """Text without labels, for Cross-View Training."""
+    output: str
+    """Directory for the runs, the table and the plot."""
+    preset: str = "tiny"
+    """Size of the networks, or a pretrained encoder."""
+    fractions: tuple[float, ...] = (0.05, 0.25, 1.0)
+    """Parts of the labelled sentences."""
+    methods: tuple[Literal["supervised", "CVT", "word_dropout", "vat"], ...] = (
+        "supervised",
+        "CVT",
+    )
+    """How to train; the last two are the thesis's baselines (4.3.2)."""
+    seeds: int = 3
+    """Runs of each."""
+    steps: int = 2000
+    """Updates of each run."""
+    batch_size: int = 32
+    """Sentences in an update."""
+    max_unlabelled: int = 100_000
+    """Unlabelled sentences, at most."""
+    unlabelled_dropout: float | None = None
+    """Dropout rate on them; the published one if not given."""
+    ema: float = 0.99
+    """Momentum of the average of the weights."""
+
+
+def configuration(method, sentences, seed, settings):
+    """Returns the configuration of a run."""
+    config_class = ParsingConfig if settings.task == "parsing" else CrossViewConfig
+    config = config_class(
+        output=str(Path(settings.output, "runs", f"{sentences} {method}, seed {seed}")),
+        preset=settings.preset,
+        unlabelled=() if method == "supervised" else settings.unlabelled,
+        max_unlabelled=settings.max_unlabelled,
+        steps=settings.steps,
+        interval=max(settings.steps // 5, 1),
+        batch_size=settings.batch_size,
+        unlabelled_dropout=settings.unlabelled_dropout,
+        ema=settings.ema,
+        seed=seed,
+    )
+    if method in ("word_dropout", "vat"):
+        config = dataclasses.replace(config, views=(method,))
+    return config
+
+
+def score(method, sentences, seed, task, settings):
+    """Returns the score of a run, which is trained if it has not been."""
+    config = configuration(method, sentences, seed, settings)
+    results = Path(config.output, "results.json")
+    if not results.exists():
+        train_split = task.splits["train"]
+        task.splits["train"] = train_split.take(sentences)
+        print(f"\n=== {sentences} sentences, {method}, seed {seed} ===", flush=True)
+        finished = train(task, config)
+        task.splits["train"] = train_split
+        if finished is None:
+            raise SystemExit(130)
+    return json.loads(results.read_text())["dev"][task.main_metric]
+
+
+def table(scores, metric):
+    """Returns the table, in Markdown.
+
+    Args:
+        scores: Number of sentences -> method -> scores of the seeds.
+        metric: Name of the score.
+
+    >>> print(table({9: {"supervised": [1.0, 3.0], "CVT": [4.0, 5.0]}}, "f1"))
+    | labelled sentences | f1, supervised | f1, CVT | CVT is better by |
+    |---:|---:|---:|---:|
+    | 9 | 2.0 ± 1.0 | 4.5 ± 0.5 | 2.5 ± 0.5 |
+    """
+    methods = [*next(iter(scores.values()))]
+    better = [m for m in methods if m != "supervised" and "supervised" in methods]
+    heads = ["labelled sentences", *(f"{metric}, {m}" for m in methods)]
+    heads += [f"{method} is better by" for method in better]
+    lines = [f"| {' | '.join(heads)} |", f"|{'---:|' * len(heads)}"]
+    for sentences, found in scores.items():
+        found = {method: np.array(values) for method, values in found.items()}
+        cells = [f"{sentences:,}", *(with_error(v, 1) for v in found.values())]
+        cells += [with_error(found[m] - found["supervised"], 1) for m in better]
+        lines.append(f"| {' | '.join(cells)} |")
+    return "\n".join(lines)
+
+
+def draw(scores, metric, path):
+    """Draws each method's scores over the labelled sentences."""
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(5.5, 4), layout="constrained")
+    axis = figure.subplots()
+    for method in next(iter(scores.values())):
+        values = np.array([found[method] for found in scores.values()])
+        (line,) = axis.plot([*scores], values.mean(axis=1), "o-", label=method)
+        axis.fill_between(
+            [*scores], values.min(1), values.max(1), color=line.get_color(), alpha=0.2
+        )
+    axis.set(xscale="log", xlabel="labelled sentences", ylabel=metric)
+    axis.grid(alpha=0.3)
+    axis.legend()
+    figure.savefig(path, dpi=110)
+
+
+def main(settings):
+    task = TASKS[settings.task]({"train": settings.train, "dev": settings.dev})
+    if not all(0 < fraction <= 1 for fraction in settings.fractions):
+        raise ValueError("--fractions must be above 0 and at most 1.")
+    total, rows = len(task.splits["train"].examples), []
+    counts = [round(fraction * total) for fraction in sorted(settings.fractions)]
+    for method in settings.methods:
+        configuration(method, total, 0, settings).check()
+    # Seed by seed, so that a stopped comparison has all of some seeds.
+    for seed in range(settings.seeds):
+        for count in counts:
+            for method in settings.methods:
+                found = score(method, count, seed, task, settings)
+                rows.append((count, method, seed, found))
+    output = Path(settings.output)
+    with open(output / "scores.csv", "w", newline="") as file:
+        csv.writer(file).writerows([COLUMNS, *rows])
+    scores = {count: {method: [] for method in settings.methods} for count in counts}
+    for count, method, _, found in rows:
+        scores[count][method].append(found)
+    draw(scores, task.main_metric, output / "scores.png")
+    text = table(scores, task.main_metric)
+    (output / "table.md").write_text(text + "\n")
+    print(f"\n{text}")
+
+
+if __name__ == "__main__":
+    try:
+        main(tyro.cli(Settings, description=__doc__, use_underscores=True))
+    except ValueError as error:
+        raise SystemExit(f"Error: {error}") from error
