@@ -139,6 +139,8 @@ class CrossViewConfig:
     OF_MODEL = ()
     #: What of this part of the package runs it.
     TRAIN = "train"
+    #: What it learns from.
+    EXAMPLES = "sentences"
 
     def shrunk(self):
         """Returns the `--smoke` form: the same path through the code, in seconds."""
@@ -171,6 +173,20 @@ class CrossViewConfig:
                 "--views is empty: nothing would learn from --unlabelled. Leave that "
                 "out for the supervised baseline."
             )
+
+    def too_little_memory(self):
+        """Returns what a run says for whose updates memory does not suffice."""
+        remedies = [
+            f"--batch_size {max(self.batch_size // 2, 1)}",
+            "a smaller --preset",
+        ]
+        if self.unlabelled and len(self.views) > 1:
+            remedies.insert(1, "fewer --views")
+        return (
+            f"Memory does not suffice for an update of {self.batch_size} "
+            f"{self.EXAMPLES}. Each of these takes less, in a new --output: "
+            f"{', '.join(remedies)}."
+        )
 
     def as_dict(self):
         """Returns the fields that a continued run must agree with, JSON-ready."""
@@ -216,6 +232,7 @@ def main(config, make_task, description):
     train = getattr(importlib.import_module(__package__), config.TRAIN)
     from keras_corrupt.training.callbacks import NonFiniteLossError
     from keras_corrupt.training.checkpoint import CheckpointError
+    from keras_corrupt.training.out_of_memory import OutOfMemoryError
 
     try:
         config.check()
@@ -228,5 +245,6 @@ def main(config, make_task, description):
         ImportError,
         CheckpointError,
         NonFiniteLossError,
+        OutOfMemoryError,
     ) as error:
         sys.exit(f"Error: {in_flags(str(error), config)}")

@@ -34,6 +34,7 @@ from keras_corrupt.tasks.translation import sacrebleu
 from keras_corrupt.training import loop, report
 from keras_corrupt.training.callbacks import read_metrics
 from keras_corrupt.training.checkpoint import Checkpoints
+from keras_corrupt.training.out_of_memory import explained_shortage
 from keras_corrupt.training.run_directory import (
     record_examples,
     run_directory,
@@ -69,6 +70,7 @@ def train(task, config):
             run with other settings; nothing was changed.
         NonFiniteLossError: The loss became infinite or not a number.
         CheckpointError: A checkpoint could not be written or read.
+        OutOfMemoryError: An update needs more memory than there is.
         ImportError: The task needs a library that is not installed.
     """
     config.check()
@@ -82,7 +84,10 @@ def train(task, config):
     labelled = Sentences(task.splits["train"].examples)
     unlabelled = unlabelled_of(config)
     settings = {**config.as_dict(), "backend": keras.backend.backend()}
-    with run_directory(output, settings):
+    with (
+        run_directory(output, settings),
+        explained_shortage(config.too_little_memory),
+    ):
         vocabulary = None
         if pretrained:
             identity = {"preset": kept_results.fingerprint(config.preset)}

@@ -17,6 +17,7 @@ class ImageConfig(CrossViewConfig):
     """
 
     TRAIN = "train_images"
+    EXAMPLES = "images"
 
     preset: str = "base"
     """Size of the network: tiny or base."""

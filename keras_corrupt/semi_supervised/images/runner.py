@@ -16,6 +16,7 @@ from keras_corrupt.tasks.images import check_shape, image_fingerprint, read_imag
 from keras_corrupt.tasks.shapes import draw_shapes
 from keras_corrupt.training import loop
 from keras_corrupt.training.checkpoint import Checkpoints
+from keras_corrupt.training.out_of_memory import explained_shortage
 from keras_corrupt.training.run_directory import record_examples, run_directory
 from keras_corrupt.training.runner import xla_pays
 
@@ -39,6 +40,7 @@ def train_images(task, config):
         FileNotFoundError: A file is not there.
         NonFiniteLossError: The loss became infinite or not a number.
         CheckpointError: A checkpoint could not be written or read.
+        OutOfMemoryError: An update needs more memory than there is.
     """
     config.check()
     check_task(task, config)
@@ -47,7 +49,10 @@ def train_images(task, config):
     labelled = task.splits["train"]
     unlabelled = unlabelled_images(config, labelled.examples)
     settings = {**config.as_dict(), "backend": keras.backend.backend()}
-    with run_directory(output, settings):
+    with (
+        run_directory(output, settings),
+        explained_shortage(config.too_little_memory),
+    ):
         splits = [task.splits[name].fingerprint() for name in sorted(task.splits)]
         fingerprints = {"images": [image_fingerprint(unlabelled), *splits]}
         record_examples(output, fingerprints, "This command")

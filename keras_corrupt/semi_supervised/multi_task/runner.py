@@ -24,6 +24,7 @@ from keras_corrupt.semi_supervised.sentences import Sentences
 from keras_corrupt.semi_supervised.vocabulary import WordVocabulary
 from keras_corrupt.training import loop
 from keras_corrupt.training.checkpoint import Checkpoints
+from keras_corrupt.training.out_of_memory import explained_shortage
 from keras_corrupt.training.run_directory import record_examples, run_directory
 from keras_corrupt.training.runner import xla_pays
 
@@ -48,6 +49,7 @@ def train_together(tasks, config):
             run with other settings; nothing was changed.
         NonFiniteLossError: The loss became infinite or not a number.
         CheckpointError: A checkpoint could not be written or read.
+        OutOfMemoryError: An update needs more memory than there is.
         ImportError: A task needs a library that is not installed.
     """
     config.check()
@@ -59,7 +61,10 @@ def train_together(tasks, config):
     labelled = [Sentences(task.splits["train"].examples) for task in tasks]
     unlabelled = runner.unlabelled_of(config)
     settings = {**config.as_dict(), "backend": keras.backend.backend()}
-    with run_directory(output, settings):
+    with (
+        run_directory(output, settings),
+        explained_shortage(config.too_little_memory),
+    ):
         counts = sum((part.counts() for part in labelled), unlabelled.counts())
         vocabulary = WordVocabulary.of(counts, config.vocabulary_size)
         words = runner.fingerprint(vocabulary.words, vocabulary.characters)

@@ -20,6 +20,7 @@ from keras_corrupt.semi_supervised.vocabulary import WordVocabulary
 from keras_corrupt.tasks.conll import TaggingTask
 from keras_corrupt.training import SGD, AdamW, WarmupLinearDecay
 from keras_corrupt.training.callbacks import read_metrics
+from keras_corrupt.training.out_of_memory import OutOfMemoryError
 from tests.semi_supervised.conftest import (
     LABELS,
     LETTERS,
@@ -208,6 +209,18 @@ def test_a_directory_is_of_one_run(files, task, finished):
     other = TaggingTask("pos", splits, scheme="plain")
     with pytest.raises(ValueError, match="another text"):
         train(other, config_of(files, run))
+
+
+@pytest.mark.tensorflow_only  # What it is told by is tested on both.
+def test_too_little_memory_names_remedies(files, task, tmp_path, monkeypatch):
+    import tensorflow as tf
+
+    def exhausted(*args, **kwargs):
+        raise tf.errors.ResourceExhaustedError(None, None, "OOM when allocating")
+
+    monkeypatch.setattr(CrossViewTagger, "fit", exhausted)
+    with pytest.raises(OutOfMemoryError, match="4 sentences.*--batch_size 2, few"):
+        train(task, config_of(files, tmp_path / "run"))
 
 
 @pytest.mark.tensorflow_only
