@@ -6,16 +6,16 @@ from keras import ops
 
 from keras_corrupt.encoders import BiLSTMEncoder
 from keras_corrupt.encoders.bilstm_cost import bilstm_parameters
-from keras_corrupt.models import preset_directory
 from keras_corrupt.semi_supervised.batches import WordBatches, in_order
 from keras_corrupt.semi_supervised.cost import bilstm_update_flops
-from keras_corrupt.semi_supervised.cross_view_model import CrossViewModel, check_rates
+from keras_corrupt.semi_supervised.cross_view_model import check_rates
+from keras_corrupt.semi_supervised.preset_model import PresetModel
 from keras_corrupt.semi_supervised.presets import PRESETS
 from keras_corrupt.semi_supervised.sentences import Sentences
 from keras_corrupt.semi_supervised.vocabulary import WordVocabulary
 
 
-class WordModel(CrossViewModel):
+class WordModel(PresetModel):
     """A model on `BiLSTMEncoder`: vocabulary, dropout, presets.
 
     It reads a dict of int32 arrays: `word_ids` and `padding_mask`, `[batch, length]`,
@@ -38,7 +38,6 @@ class WordModel(CrossViewModel):
     """
 
     presets = PRESETS
-    trained_presets = {}
     network_arguments = {"encoder": BiLSTMEncoder}
     tokenizer = None
 
@@ -188,21 +187,6 @@ class WordModel(CrossViewModel):
         return {"encoder": self.encoder, "primary": self.primary}
 
     @classmethod
-    def from_preset(cls, preset, **arguments):
-        """Makes a model of a published size, or loads a trained one.
-
-        Args:
-            preset: `"tiny"`, `"base"` or `"large"`, for new weights; or a directory
-                that `save_to_preset` wrote, whose auxiliary modules are new.
-            arguments: For a size `words`, `characters` and `labels`, and any other
-                arguments of the class.
-        """
-        if preset in cls.presets:
-            return cls(**{**cls.presets[preset], **arguments})
-        config, _ = preset_directory.read(preset, cls)
-        return preset_directory.load(preset, cls, {**config, **arguments}, None)
-
-    @classmethod
     def parameters_of(cls, config):
         """Counts the saved weights of what a preset's config describes.
 
@@ -219,14 +203,6 @@ class WordModel(CrossViewModel):
         width = 2 * sizes["projection_size"] * len(sizes["hidden_sizes"])
         module = cls.module_parameters(width, hidden, len(config["labels"]))
         return bilstm_parameters(sizes) + module
-
-    def save_to_preset(self, directory):
-        """Writes sizes, vocabulary and weights, whole or not at all.
-
-        Args:
-            directory: A new or empty directory, or a preset to overwrite.
-        """
-        preset_directory.write(directory, self)
 
     def get_config(self):
         sizes = {

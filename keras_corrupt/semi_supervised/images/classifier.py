@@ -7,10 +7,8 @@ import numpy as np
 from keras import ops
 
 from keras_corrupt.encoders.cost import dense_flops, dense_parameters
-from keras_corrupt.models import preset_directory
 from keras_corrupt.semi_supervised.cost import image_update_flops
 from keras_corrupt.semi_supervised.cross_view_model import (
-    CrossViewModel,
     check_rates,
     of_norm,
 )
@@ -22,6 +20,7 @@ from keras_corrupt.semi_supervised.images.encoder import (
     encoder_parameters,
 )
 from keras_corrupt.semi_supervised.images.preprocessing import Preprocessing
+from keras_corrupt.semi_supervised.preset_model import PresetModel
 from keras_corrupt.semi_supervised.presets import IMAGE_PRESETS
 
 #: What is added to the images that auxiliary modules see.
@@ -63,7 +62,7 @@ class RegionModules(keras.layers.Layer):
 
 
 @keras.saving.register_keras_serializable(package="keras_corrupt")
-class CrossViewImageClassifier(CrossViewModel):
+class CrossViewImageClassifier(PresetModel):
     """Classifies images, and learns from some without labels what its regions agree on.
 
     It reads a dict of arrays: `images`, float32 `[batch, *image_shape]`, prepared as
@@ -105,7 +104,6 @@ class CrossViewImageClassifier(CrossViewModel):
     #: The kind of task that it learns.
     kind = "image_classification"
     presets = IMAGE_PRESETS
-    trained_presets = {}
     network_arguments = {}
     known_views = ("regions",)
     tokenizer = None
@@ -252,20 +250,6 @@ class CrossViewImageClassifier(CrossViewModel):
         }
 
     @classmethod
-    def from_preset(cls, preset, **arguments):
-        """Makes a model of a published size, or loads a trained one.
-
-        Args:
-            preset: `"tiny"` or `"base"`, for new weights; or a directory that
-                `save_to_preset` wrote, whose auxiliary modules are new.
-            arguments: For a size `labels`, and any other arguments of the class.
-        """
-        if preset in cls.presets:
-            return cls(**{**cls.presets[preset], **arguments})
-        config, _ = preset_directory.read(preset, cls)
-        return preset_directory.load(preset, cls, {**config, **arguments}, None)
-
-    @classmethod
     def parameters_of(cls, config):
         """Counts the saved weights of what a preset's config describes.
 
@@ -277,14 +261,6 @@ class CrossViewImageClassifier(CrossViewModel):
         pixels = math.prod(shape) if config["preprocessing"] == "zca" else shape[-1]
         module = dense_parameters(channels[-1], len(config["labels"]))
         return encoder_parameters(shape, channels) + pixels + pixels**2 + module
-
-    def save_to_preset(self, directory):
-        """Writes sizes, labels, preprocessing and weights, whole or not at all.
-
-        Args:
-            directory: A new or empty directory, or a preset to overwrite.
-        """
-        preset_directory.write(directory, self)
 
     def get_config(self):
         return {

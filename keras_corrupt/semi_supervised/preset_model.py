@@ -1,0 +1,38 @@
+"""Models that presets of their own hold."""
+
+from keras_corrupt.models import preset_directory
+from keras_corrupt.semi_supervised.cross_view_model import CrossViewModel
+
+
+class PresetModel(CrossViewModel):
+    """A model of a published size, or saved and loaded as a whole.
+
+    A preset holds `networks`: what predicts. Auxiliary modules are only for training.
+    """
+
+    #: Name of a published size -> arguments of the class.
+    presets = {}
+    trained_presets = {}
+
+    @classmethod
+    def from_preset(cls, preset, **arguments):
+        """Makes a model of a published size, or loads a trained one.
+
+        Args:
+            preset: A name of `presets`, for new weights; or a directory that
+                `save_to_preset` wrote, whose auxiliary modules are new.
+            arguments: For a size those arguments of the class that have no default,
+                and any others.
+        """
+        if preset in cls.presets:
+            return cls(**{**cls.presets[preset], **arguments})
+        config, _ = preset_directory.read(preset, cls)
+        return preset_directory.load(preset, cls, {**config, **arguments}, None)
+
+    def save_to_preset(self, directory):
+        """Writes the configuration and the weights, whole or not at all.
+
+        Args:
+            directory: A new or empty directory, or a preset to overwrite.
+        """
+        preset_directory.write(directory, self)
