@@ -22,6 +22,7 @@ from benchmarks.comparison import with_error
 from keras_corrupt.semi_supervised import CrossViewConfig, ParsingConfig, train
 from keras_corrupt.tasks.conll import TaggingTask
 from keras_corrupt.tasks.dependencies import DependencyTask
+from keras_corrupt.training.callbacks import read_metrics
 
 #: Task -> how its sentences are read.
 TASKS = {
@@ -130,22 +131,53 @@ def table(scores, metric):
     return "\n".join(lines)
 
 
-def draw(scores, metric, path):
-    """Draws each method's scores over the labelled sentences."""
+def draw(scores, curves, metric, path):
+    """Draws scores over labelled sentences, and through training with the fewest.
+
+    Args:
+        scores: Number of sentences -> method -> scores of the seeds.
+        curves: Method -> pairs of updates and scores, arrays `[seeds, points]`.
+        metric: Name of the score.
+        path: File to write.
+    """
     from matplotlib.figure import Figure
 
-    figure = Figure(figsize=(5.5, 4), layout="constrained")
-    axis = figure.subplots()
-    for method in next(iter(scores.values())):
-        values = np.array([found[method] for found in scores.values()])
-        (line,) = axis.plot([*scores], values.mean(axis=1), "o-", label=method)
-        axis.fill_between(
-            [*scores], values.min(1), values.max(1), color=line.get_color(), alpha=0.2
-        )
-    axis.set(xscale="log", xlabel="labelled sentences", ylabel=metric)
-    axis.grid(alpha=0.3)
-    axis.legend()
+    few = min(scores)
+    over_labels = {
+        method: ([*scores], np.array([found[method] for found in scores.values()]).T)
+        for method in scores[few]
+    }
+    panels = [(curves, f"updates, with {few:,} labelled sentences", "linear")]
+    if len(scores) > 1:
+        panels.insert(0, (over_labels, "labelled sentences", "log"))
+    figure = Figure(figsize=(5 * len(panels), 4), layout="constrained")
+    axes = figure.subplots(1, len(panels), squeeze=False)[0]
+    for axis, (lines, label, scale) in zip(axes, panels, strict=True):
+        for method, (x, values) in lines.items():
+            (line,) = axis.plot(x, values.mean(axis=0), "o-", label=method)
+            least, most = values.min(axis=0), values.max(axis=0)
+            axis.fill_between(x, least, most, color=line.get_color(), alpha=0.2)
+        axis.set(xlabel=label, ylabel=metric, xscale=scale)
+        axis.grid(alpha=0.3)
+        axis.legend()
     figure.savefig(path, dpi=110)
+
+
+def curves_of(scores, metric, settings):
+    """Returns what `draw` shows through training."""
+    found = {}
+    for method in settings.methods:
+        runs = [
+            read_metrics(
+                Path(configuration(method, min(scores), seed, settings).output)
+                / "metrics.csv"
+            )
+            for seed in range(settings.seeds)
+        ]
+        steps = [row["step"] for row in runs[0]]
+        values = [[100 * row[f"val_{metric}"] for row in rows] for rows in runs]
+        found[method] = steps, np.array(values)
+    return found
 
 
 def main(settings):
@@ -168,7 +200,8 @@ def main(settings):
     scores = {count: {method: [] for method in settings.methods} for count in counts}
     for count, method, _, found in rows:
         scores[count][method].append(found)
-    draw(scores, task.main_metric, output / "scores.png")
+    curves = curves_of(scores, task.main_metric, settings)
+    draw(scores, curves, task.main_metric, output / "scores.png")
     text = table(scores, task.main_metric)
     (output / "table.md").write_text(text + "\n")
     print(f"\n{text}")
