@@ -26,6 +26,7 @@ BOUNDS = {
     "vat_norm": Bounds(0, above=True),
     "cross_view_weight": Bounds(0, above=True),
     "confidence": Bounds(0, 1),
+    "mean_teacher": Bounds(0, 1),
     "beam_size": Bounds(1, 1001),
     "attention_dropout": Bounds(0, 1),
     "target_smoothing": Bounds(0, 1),
@@ -93,6 +94,9 @@ class CrossViewConfig:
     confidence: float = 0.0
     """The least probability of an unlabelled word's likeliest label for it to be
     learned from."""
+    mean_teacher: float = 0.0
+    """Momentum of an average of the weights that makes the targets (Tarvainen and
+    Valpola, 2017); 0 for the weights themselves."""
     vocabulary_size: int = 50_000
     """Words with a vector of their own: the most frequent ones in all text. A
     pretrained encoder has its own vocabulary."""

@@ -1,5 +1,7 @@
 """What the models of Cross-View Training share (Clark's thesis, 4.1.1, 4.2.2)."""
 
+import contextlib
+
 import keras
 import numpy as np
 from keras import ops
@@ -8,6 +10,7 @@ from keras_corrupt.devices.replicas import SeedGenerator
 from keras_corrupt.encoders.cost import dense_flops
 from keras_corrupt.kernels import FusedSteps
 from keras_corrupt.semi_supervised import objective
+from keras_corrupt.semi_supervised.mean_teacher import MeanTeacher
 
 #: What a tagger's auxiliary modules can see of a sentence.
 VIEWS = ("forward", "backward", "future", "past", "full")
@@ -109,6 +112,8 @@ class CrossViewModel(FusedSteps, keras.Model):
         self.vat_norm = vat_norm
         self.hard_targets = hard_targets
         self.confidence = confidence
+        #: The `MeanTeacher` that makes the targets, if any.
+        self.teacher = None
         self.seed_generator = SeedGenerator()
         self.supervised_tracker = keras.metrics.Mean(name="supervised_loss")
         if self.views:
@@ -187,6 +192,16 @@ class CrossViewModel(FusedSteps, keras.Model):
 
     # === Training ===
 
+    def learn_from_average(self, momentum):
+        """Lets an average of the weights make the targets: see `MeanTeacher`."""
+        self.teacher = MeanTeacher(self, momentum, name="teacher")
+
+    def teaching(self):
+        """Returns a context in which the model computes as the one that teaches."""
+        if self.teacher is None:
+            return contextlib.nullcontext()
+        return self.teacher.in_place_of(self)
+
     def module(self, name, width, hidden_size):
         """Returns a new prediction module for states of a width."""
         made = PredictionModule(
@@ -208,6 +223,8 @@ class CrossViewModel(FusedSteps, keras.Model):
         outputs = {"logits": self.predict_from(encoded, training)}
         if training and self.views:
             self.seed_generator.next()  # so that each step draws others
+            if self.teacher is not None:
+                self.teacher.update(self)
             learned = self.if_unlabelled(inputs, lambda: self.learned(inputs, encoded))
             outputs["targets"], *outputs["auxiliary"] = learned
         return outputs
@@ -248,7 +265,8 @@ class CrossViewModel(FusedSteps, keras.Model):
             encoded: What `encode` made of them, in training.
             whole: What it makes of them without dropout, if it is at hand.
         """
-        logits = self.predict_from(whole) if whole else self.teach(inputs)
+        with self.teaching():
+            logits = self.predict_from(whole) if whole else self.teach(inputs)
         targets = ops.softmax(ops.cast(logits, "float32"))
         found = self.auxiliary_logits(inputs, encoded)
         if "word_dropout" in self.views:

@@ -211,6 +211,8 @@ def build(task, start, config):
         )
         if config.word_vectors:
             start_from_vectors(model, config.word_vectors)
+    if config.mean_teacher:
+        model.learn_from_average(config.mean_teacher)
     optimizer = optimizer_of(config, model, task.name)
     model.compile(optimizer, jit_compile=xla_pays())
     optimizer.build(model.trainable_variables)

@@ -191,7 +191,8 @@ class CrossViewImageClassifier(PresetModel):
         return keras.random.normal(shape, seed=self.seed_generator)
 
     def learned(self, inputs, encoded):
-        targets = ops.softmax(ops.cast(self.teach(inputs), "float32"))
+        with self.teaching():
+            targets = ops.softmax(ops.cast(self.teach(inputs), "float32"))
         found, adversarial = [], None
         if "vat" in self.views or self.perturbation == "adversarial":
             noise = self.adversarial_noise(inputs, targets)

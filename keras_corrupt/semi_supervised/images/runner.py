@@ -137,6 +137,8 @@ def build(task, config):
         confidence=config.confidence,
         name="image_classifier",
     )
+    if config.mean_teacher:
+        model.learn_from_average(config.mean_teacher)
     optimizer = optimizer_of(config, model, task.name)
     model.compile(optimizer, jit_compile=xla_pays())
     optimizer.build(model.trainable_variables)

@@ -18,5 +18,6 @@ class CrossViewMultiTaskConfig(CrossViewConfig):
     views: tyro.conf.Suppress[tuple[str, ...]] = ("full",)
     word_dropout: tyro.conf.Suppress[float] = 0.1
     vat_norm: tyro.conf.Suppress[float] = 0.5
+    mean_teacher: tyro.conf.Suppress[float] = 0.0
 
     TRAIN = "train_together"

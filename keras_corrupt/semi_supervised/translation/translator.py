@@ -283,7 +283,8 @@ class CrossViewTranslator(WordModel):
 
     def learned(self, inputs, encoded):
         """Returns the translations that are found, and each view's divergence."""
-        target_ids, _ = self.search(inputs)
+        with self.teaching():
+            target_ids, _ = self.search(inputs)
         encoded = {**encoded, **self.read(inputs, encoded, target_ids, True)}
         found = self.auxiliary_logits(inputs, encoded)
         if "word_dropout" in self.views:

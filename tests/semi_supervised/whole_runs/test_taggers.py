@@ -41,7 +41,7 @@ RECIPE = Path(__file__).parents[3] / "recipes" / "cvt_tagging.py"
 def finished(files, task, tmp_path_factory):
     """A run that nothing disturbed: its directory and its model."""
     run = tmp_path_factory.mktemp("finished") / "run"
-    return run, train(task, config_of(files, run))
+    return run, train(task, config_of(files, run, mean_teacher=0.9))
 
 
 @pytest.fixture(scope="module")
@@ -203,12 +203,12 @@ def test_a_task_is_tagging_or_parsing(files, tmp_path):
 
 def test_a_directory_is_of_one_run(files, task, finished):
     run, _ = finished
-    with pytest.raises(ValueError, match="momentum: was 0.9, asked 0.8"):
-        train(task, config_of(files, run, momentum=0.8))
+    with pytest.raises(ValueError, match="mean_teacher: was 0.9, asked 0.8"):
+        train(task, config_of(files, run, mean_teacher=0.8))
     splits = {"train": files["train"], "dev": files["train"]}
     other = TaggingTask("pos", splits, scheme="plain")
     with pytest.raises(ValueError, match="another text"):
-        train(other, config_of(files, run))
+        train(other, config_of(files, run, mean_teacher=0.9))
 
 
 @pytest.mark.tensorflow_only  # What it is told by is tested on both.
@@ -237,7 +237,7 @@ def test_the_recipe_without_text_is_the_baseline(monkeypatch, files, tmp_path, c
 def test_a_killed_run_ends_with_the_same_weights(
     files, task, finished, tmp_path, capsys
 ):
-    config = config_of(files, tmp_path / "killed", CrossViewConfig)
+    config = config_of(files, tmp_path / "killed", mean_teacher=0.9)
     continued_from_its_middle(finished, train, task, config, capsys)
 
 
