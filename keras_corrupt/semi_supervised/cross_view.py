@@ -9,6 +9,7 @@ import tyro
 
 from keras_corrupt.devices.log_level import hide_start_up_lines
 from keras_corrupt.downstream.finetune import in_flags
+from keras_corrupt.semi_supervised.presets import PRESETS
 from keras_corrupt.training import bounds
 from keras_corrupt.training.bounds import Bounds, check_bounds
 
@@ -71,8 +72,12 @@ class CrossViewConfig:
     output: str
     """Directory of the run; continues the run that it holds, if any."""
     preset: str = "base"
-    """Size of the networks: tiny, base or large. Or a pretrained encoder, instead of
-    LSTMs: a trained preset's name (tiny_en), or the directory of one."""
+    """Size of the networks: tiny, base or large. Or what to take the encoder from: a
+    tagger or parser of another run, by its directory; a pretrained encoder, which takes
+    the LSTMs' place, by a trained preset's name (tiny_en) or its directory."""
+    freeze_encoder: bool = False
+    """Whether that encoder stays as it is, and the primary module alone learns (table
+    4.5)."""
     unlabelled: tuple[str, ...] = ()
     """Text without labels: files, globs, directories, `tfds:NAME` or `python-docs`.
     Without any, the primary module learns alone: the supervised baseline."""
@@ -176,6 +181,17 @@ class CrossViewConfig:
             raise ValueError(
                 "--views is empty: nothing would learn from --unlabelled. Leave that "
                 "out for the supervised baseline."
+            )
+
+        if self.freeze_encoder and self.preset in PRESETS:
+            raise ValueError(
+                f"--freeze_encoder is for an encoder that was trained; --preset "
+                f"{self.preset} is a size. Give the directory of a trained model."
+            )
+        if self.freeze_encoder and self.unlabelled:
+            raise ValueError(
+                "--freeze_encoder: what auxiliary modules learn from --unlabelled is "
+                "of use to an encoder that learns. Leave one of the two out."
             )
 
     def too_little_memory(self):

@@ -21,14 +21,17 @@ from keras_corrupt.semi_supervised.batches import alternating
 from keras_corrupt.semi_supervised.cross_view_model import check_views
 from keras_corrupt.semi_supervised.optimizer import optimizer_of
 from keras_corrupt.semi_supervised.parser import CrossViewParser
-from keras_corrupt.semi_supervised.presets import PRESETS
 from keras_corrupt.semi_supervised.sentences import Sentences, unlabelled_sentences
+from keras_corrupt.semi_supervised.start import (
+    start_class,
+    start_from_vectors,
+    start_of,
+)
 from keras_corrupt.semi_supervised.tagger import CrossViewTagger
 from keras_corrupt.semi_supervised.token_tagger import CrossViewTokenTagger
 from keras_corrupt.semi_supervised.translation.translator import CrossViewTranslator
 from keras_corrupt.semi_supervised.trees import spanning_tree_algorithm
 from keras_corrupt.semi_supervised.vocabulary import WordVocabulary
-from keras_corrupt.semi_supervised.word_vectors import read_word_vectors
 from keras_corrupt.tasks.task import describe_skipped, describe_unseen
 from keras_corrupt.tasks.translation import sacrebleu
 from keras_corrupt.training import loop, report
@@ -74,12 +77,12 @@ def train(task, config):
         ImportError: The task needs a library that is not installed.
     """
     config.check()
-    pretrained = config.preset not in PRESETS
-    check_task(task, config, pretrained)
-    config = config.completed(pretrained)
+    check_task(task, config)
+    from_class = start_class(task, config.preset)
+    config = config.completed(pretrained=from_class is TokenTagger)
     keras.utils.set_random_seed(config.seed)
     # Before the text is read, which takes longer.
-    tagger = pretrained_tagger(task, config) if pretrained else None
+    start = start_of(from_class, task, config) if from_class else None
     output = Path(config.output)
     labelled = Sentences(task.splits["train"].examples)
     unlabelled = unlabelled_of(config)
@@ -88,20 +91,19 @@ def train(task, config):
         run_directory(output, settings),
         explained_shortage(config.too_little_memory),
     ):
-        vocabulary = None
-        if pretrained:
+        if start:
             identity = {"preset": kept_results.fingerprint(config.preset)}
         else:
             counts = labelled.counts() + unlabelled.counts()
-            vocabulary = WordVocabulary.of(counts, config.vocabulary_size)
-            words = fingerprint(vocabulary.words, vocabulary.characters)
+            start = WordVocabulary.of(counts, config.vocabulary_size)
+            words = fingerprint(start.words, start.characters)
             identity = {"vocabulary": words}
         fingerprints = {
             **identity,
             "text": text_fingerprint(unlabelled, [task]),
         }
         record_examples(output, fingerprints, "This command")
-        model = build(task, vocabulary or tagger, config)
+        model = build(task, start, config)
         kinds = batches_of(task, labelled, unlabelled, model, config)
         print(banner(task, kinds, model, config), flush=True)
         dev = next(name for name in task.splits if name.startswith("dev"))
@@ -143,20 +145,15 @@ def text_fingerprint(unlabelled, tasks):
     return fingerprint(unlabelled.forms, ids, *splits)
 
 
-def check_task(task, config, pretrained):
+def check_task(task, config):
     """Raises an error if the task cannot be learned so, before the text is read."""
     if task.kind not in MODELS:
         raise ValueError(
             f"`task` must be of the kind {' or '.join(MODELS)}; got {task.kind!r}."
         )
-    model, name = MODELS[task.kind]
+    model, _ = MODELS[task.kind]
     if config.unlabelled:
         check_views(config.views, model.known_views, model.baselines)
-    if pretrained and task.kind != "tagging":
-        raise ValueError(
-            f"A {name} is a network that reads words; preset={config.preset} is none "
-            f"of its sizes, {', '.join(PRESETS)}."
-        )
     if task.kind in LIBRARIES:
         LIBRARIES[task.kind]()
 
@@ -166,24 +163,12 @@ def fingerprint(*parts):
     return hashlib.sha256(json.dumps(parts).encode()).hexdigest()
 
 
-def pretrained_tagger(task, config):
-    """Returns the `TokenTagger` of a pretrained encoder."""
-    if config.word_vectors:
-        raise ValueError(
-            f"`word_vectors` are for networks that read words; preset={config.preset} "
-            "has word pieces and their vectors. Leave them out."
-        )
-    return TokenTagger.from_preset(
-        config.preset, dropout=config.labelled_dropout, **task.model_arguments
-    )
-
-
 def build(task, start, config):
     """Returns the model, compiled, its optimizer built.
 
     Args:
         task: The task.
-        start: The `WordVocabulary` of a new model, or a pretrained `TokenTagger`.
+        start: The `WordVocabulary` of a new model; or a model whose encoder is taken.
         config: The `CrossViewConfig`, complete.
     """
     model_class, name = MODELS[task.kind]
@@ -201,34 +186,33 @@ def build(task, start, config):
     if isinstance(start, TokenTagger):
         model = CrossViewTokenTagger(start, **arguments)
     else:
-        model = model_class.from_preset(
-            config.preset,
-            words=start.words,
-            characters=start.characters,
-            **task.model_arguments,
-            labelled_dropout=config.labelled_dropout,
-            **arguments,
-        )
+        arguments |= task.model_arguments
+        arguments["labelled_dropout"] = config.labelled_dropout
+        if isinstance(start, WordVocabulary):
+            model = model_class.from_preset(
+                config.preset,
+                words=start.words,
+                characters=start.characters,
+                **arguments,
+            )
+        else:
+            model = model_class(
+                start.vocabulary.words,
+                start.vocabulary.characters,
+                encoder=start.encoder,
+                hidden_size=start.hidden_size,
+                **arguments,
+            )
         if config.word_vectors:
             start_from_vectors(model, config.word_vectors)
+    if config.freeze_encoder:
+        model.networks["encoder"].trainable = False
     if config.mean_teacher:
         model.learn_from_average(config.mean_teacher)
     optimizer = optimizer_of(config, model, task.name)
     model.compile(optimizer, jit_compile=xla_pays())
     optimizer.build(model.trainable_variables)
     return model
-
-
-def start_from_vectors(model, path):
-    """Gives words their vectors of a file, those that it has."""
-    table = model.encoder.embeddings.word.embeddings
-    words = model.vocabulary.words
-    vectors = read_word_vectors(path, words, table.shape[1])
-    start = np.array(table)
-    for row, word in enumerate(words, 2):
-        start[row] = vectors.get(word, start[row])
-    table.assign(start)
-    print(f"{len(vectors):,} of {len(words):,} words start from given vectors.")
 
 
 def batches_of(task, labelled, unlabelled, model, config):

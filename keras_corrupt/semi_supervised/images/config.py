@@ -73,3 +73,4 @@ class ImageConfig(CrossViewConfig):
     word_dropout: tyro.conf.Suppress[float] = 0.1
     vocabulary_size: tyro.conf.Suppress[int] = 50_000
     word_vectors: tyro.conf.Suppress[str | None] = None
+    freeze_encoder: tyro.conf.Suppress[bool] = False

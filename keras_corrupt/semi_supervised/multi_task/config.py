@@ -19,5 +19,6 @@ class CrossViewMultiTaskConfig(CrossViewConfig):
     word_dropout: tyro.conf.Suppress[float] = 0.1
     vat_norm: tyro.conf.Suppress[float] = 0.5
     mean_teacher: tyro.conf.Suppress[float] = 0.0
+    freeze_encoder: tyro.conf.Suppress[bool] = False
 
     TRAIN = "train_together"

@@ -21,6 +21,7 @@ from keras_corrupt.semi_supervised.multi_task.model import (
 from keras_corrupt.semi_supervised.optimizer import optimizer_of
 from keras_corrupt.semi_supervised.presets import PRESETS
 from keras_corrupt.semi_supervised.sentences import Sentences
+from keras_corrupt.semi_supervised.start import start_from_vectors
 from keras_corrupt.semi_supervised.vocabulary import WordVocabulary
 from keras_corrupt.training import loop
 from keras_corrupt.training.checkpoint import Checkpoints
@@ -110,7 +111,7 @@ def check_tasks(tasks, config):
                 f"{' and '.join(KINDS)}."
             )
         alone = dataclasses.replace(config, unlabelled=())  # views are the tasks' own
-        runner.check_task(task, alone, pretrained=False)
+        runner.check_task(task, alone)
     if config.preset not in PRESETS:
         raise ValueError(
             f"`preset` must be one of {', '.join(PRESETS)}, networks that read words; "
@@ -179,7 +180,7 @@ def build(tasks, vocabulary, config):
         part.compile(jit_compile=xla_pays())
         encoder = {"encoder": part.encoder}
     if config.word_vectors:
-        runner.start_from_vectors(part, config.word_vectors)
+        start_from_vectors(part, config.word_vectors)
     model = CrossViewMultiTask(parts, name="multi_task")
     optimizer = optimizer_of(config, model, "multi_task")
     model.compile(optimizer, jit_compile=xla_pays())

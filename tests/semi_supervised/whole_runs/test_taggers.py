@@ -12,6 +12,7 @@ from keras_corrupt.downstream import TokenTagger
 from keras_corrupt.semi_supervised import (
     CrossViewConfig,
     CrossViewTagger,
+    ParsingConfig,
     train,
 )
 from keras_corrupt.semi_supervised.optimizer import optimizer_of
@@ -84,6 +85,34 @@ def test_what_a_run_on_an_encoder_leaves(task, pretrained, finished_on_encoder):
     assert loaded.labels == start.labels
     rows = read_metrics(run / "metrics.csv")
     assert rows[-1]["cross_view_loss"] > 0 and rows[-1]["supervised_loss"] > 0
+
+
+@pytest.mark.parametrize("kind", ["tagging", "dependency_parsing"])
+def test_a_new_task_learns_on_the_encoder_of_another(
+    files, task, request, finished, tmp_path, kind
+):
+    of_parsing = kind == "dependency_parsing"
+    config_class = ParsingConfig if of_parsing else CrossViewConfig
+    if of_parsing:
+        task = request.getfixturevalue("parsing_task")
+    directory, other = finished
+    config = config_of(
+        files,
+        tmp_path / "run",
+        config_class,
+        preset=str(directory / "preset"),
+        freeze_encoder=True,
+        unlabelled=(),
+        steps=2,
+    )
+    model = train(task, config)
+    assert model.vocabulary.words == other.vocabulary.words
+    weights = (m.encoder.get_weights() for m in (other, model))
+    for a, b in zip(*weights, strict=True):
+        np.testing.assert_array_equal(a, b)
+    loaded = type(model).from_preset(tmp_path / "run" / "preset")
+    dev = task.splits["dev"].examples
+    assert loaded.predictions(dev) == model.predictions(dev)
 
 
 def test_an_encoder_learns_as_its_paper_fine_tunes_it(finished_on_encoder):
@@ -183,6 +212,8 @@ def test_word_vectors_are_where_words_start(tmp_path):
         ({"views": ()}, "--views is empty"),
         ({"optimizer": "adamw"}, "--preset tiny is none"),
         ({"preset": "tiny_en", "word_vectors": "glove"}, "`word_vectors` are for"),
+        ({"freeze_encoder": True}, "--preset tiny is a size"),
+        ({"freeze_encoder": True, "preset": "tiny_en"}, "Leave one of the two out"),
         ({"labelled_dropout": 1.0}, "`labelled_dropout` must be"),
         ({"unlabelled": ("nowhere.txt",)}, "nowhere.txt"),
     ],
