@@ -61,6 +61,8 @@ class Settings:
     """Tokens in a sequence."""
     learning_rate: float = 2e-3
     """Peak learning rate."""
+    warmup_steps: int = 1000
+    """Updates until then. After 500, ELECTRA stays at an AUC of 0.55 for 10,000."""
     seeds: int = 3
     """Fine-tuning runs of each form and task; pretraining has one."""
     max_train_examples: int = 4000
@@ -81,7 +83,7 @@ def configuration(name, settings):
         batch_size=settings.batch_size,
         steps=settings.steps,
         interval=settings.steps // 10,
-        warmup_steps=settings.steps // 20,
+        warmup_steps=settings.warmup_steps,
         dtype="mixed_bfloat16",
     )
 

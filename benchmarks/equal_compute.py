@@ -54,6 +54,8 @@ class Settings:
     """Tokens in a sequence."""
     learning_rate: float = 2e-3
     """Peak learning rate."""
+    warmup_steps: int = 1000
+    """Updates until then: see `electra_forms`."""
     intervals: int = 20
     """Points of the curves."""
     keep_presets: bool = False
@@ -82,7 +84,7 @@ def run(name, settings):
         steps=interval * settings.intervals,
         interval=interval,
         keep_presets=interval if settings.keep_presets else 0,
-        warmup_steps=interval,
+        warmup_steps=settings.warmup_steps,
     )
     return comparison.train(config), step_flops
 

@@ -26,11 +26,12 @@ def is_available():
     return float(device.compute_capability) >= 8.0
 
 
-def applies(query):
-    """Returns whether cuDNN has a kernel for queries.
+def applies(query, mask):
+    """Returns whether cuDNN has a kernel for queries and a mask.
 
     Args:
         query: `[batch, length, heads, size]`.
+        mask: Boolean, broadcastable to `[batch, 1, length, length]`.
     """
     length, _, size = query.shape[1:]
     return (

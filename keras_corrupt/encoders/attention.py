@@ -3,10 +3,13 @@
 import keras
 from keras import ops
 
-from keras_corrupt.devices import flash_attention
+from keras_corrupt.devices import flash_attention, splash_attention
 from keras_corrupt.devices.replicas import Dropout
 from keras_corrupt.encoders.dense import Dense
 from keras_corrupt.encoders.embeddings import initializer
+
+#: What computes attention without dropout and biases, on the devices that have it.
+KERNELS = (flash_attention, splash_attention)
 
 
 class SelfAttention(keras.layers.Layer):
@@ -78,8 +81,9 @@ class SelfAttention(keras.layers.Layer):
         def attend(query, key, value, bias=None):
             if seed is not None:
                 return self._with_dropout(query, key, value, mask, bias, seed)
-            if bias is None and flash_attention.applies(query):
-                return flash_attention.attend(query, key, value, mask)
+            for kernel in KERNELS if bias is None else ():
+                if kernel.applies(query, mask):
+                    return kernel.attend(query, key, value, mask)
             # On TPUs, Keras's flash attention would leave out the bias.
             return ops.dot_product_attention(
                 query, key, value, bias, mask, flash_attention=False

@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 from keras_corrupt import models
-from keras_corrupt.devices import flash_attention, hardware_random
+from keras_corrupt.devices import flash_attention, hardware_random, splash_attention
 from keras_corrupt.training import AdamW
 from tests.conftest import SIZES, make_inputs
 
@@ -33,13 +33,13 @@ def hardware(monkeypatch):
     monkeypatch.setattr(hardware_random, "is_used", lambda: True)
 
 
-def lowered(model, platforms, checks=()):
+def lowered(model, platforms, checks=(), length=20):
     """Returns the program of a model's training step."""
     import jax
 
     model.compile(AdamW(1e-4, global_clipnorm=1.0), jit_compile=False)
     model.optimizer.build(model.trainable_variables)
-    inputs = make_inputs()
+    inputs = make_inputs(length=length)
     model._symbolic_build(data_batch=(inputs,))
     state = model._get_jax_state(
         trainable_variables=True,
@@ -102,3 +102,23 @@ def test_attention_is_cudnns_where_it_has_a_kernel(changes, dtype, layers, an_h1
     program = lowered(model, ["cuda"], checks)
     for call in calls:
         assert program.count(f"@{call}(") == layers
+
+
+@pytest.mark.parametrize(
+    ("changes", "length", "kernels"),
+    [
+        # One for both layers, forward and backward.
+        ({"attention_dropout": 0.0}, 128, 2),
+        ({"attention_dropout": 0.0}, 96, 0),
+        ({"attention_dropout": 0.1}, 128, 0),
+        ({"attention_dropout": 0.0, **RELATIVE}, 128, 0),
+    ],
+)
+def test_attention_is_splash_where_it_has_a_kernel(
+    changes, length, kernels, monkeypatch
+):
+    monkeypatch.setattr(splash_attention, "is_available", lambda: True)
+    encoder = {**ENCODER, "max_length": 128, **changes}
+    model = models.MaskedLM(encoder, **IDS, dtype="mixed_bfloat16")
+    program = lowered(model, ["tpu"], length=length)
+    assert program.count("@tpu_custom_call(") == kernels
