@@ -9,6 +9,8 @@ What is not a matrix product is computed in float32.
 import keras
 from keras import ops
 
+from keras_corrupt.kernels import active
+
 #: Tokens whose probabilities are added up before one of them is drawn.
 BLOCK = 256
 
@@ -32,8 +34,9 @@ def log_probabilities(hidden, table, bias, token_ids, size):
     @ops.custom_gradient
     def f(hidden, table, bias):
         def of_chunk(hidden, token_ids):
-            logs = ops.log_softmax(_logits(hidden, table, bias))
-            return ops.take_along_axis(logs, token_ids[..., None], axis=-1)[..., 0]
+            products = ops.matmul(hidden, ops.transpose(table))
+            logits = active().output_logits(products, bias)
+            return -active().cross_entropy(logits, token_ids)
 
         def gradient(upstream):
             return _gradients(hidden, table, bias, token_ids, upstream, size)
@@ -54,15 +57,14 @@ def _gradients(hidden, table, bias, token_ids, upstream, size):
         # when the one before it is done, so that no two have logits at a time.
         chunks, dtable, dbias = state
         chunk = chunks[i]
-        softmax = ops.softmax(_logits(chunk, table, bias))
-        is_token = ops.one_hot(token_ids[i], table.shape[0], dtype="float32")
-        dlogits = upstream[i][..., None] * (is_token - softmax)
-        products = ops.cast(dlogits, chunk.dtype)  # [batch, size, vocabulary]
-        dchunk = ops.matmul(products, table)
-        rows = ops.reshape(products, (-1, table.shape[0]))
+        dproducts, new_dbias = active().cross_entropy_gradients(
+            ops.matmul(chunk, ops.transpose(table)), bias, token_ids[i], -upstream[i]
+        )  # [batch, size, vocabulary], [vocabulary]
+        dchunk = ops.matmul(dproducts, table)
+        rows = ops.reshape(dproducts, (-1, table.shape[0]))
         new = ops.matmul(ops.transpose(rows), ops.reshape(chunk, (-1, chunk.shape[-1])))
         dtable = dtable + ops.cast(new, "float32")
-        dbias = dbias + ops.sum(dlogits, axis=(0, 1))
+        dbias = dbias + new_dbias
         return ops.slice_update(chunks, (i, 0, 0, 0), dchunk[None]), dtable, dbias
 
     zeros = ops.zeros(table.shape, "float32"), ops.zeros(bias.shape, "float32")

@@ -49,6 +49,25 @@ def cross_entropy(logits, target_ids):
     )
 
 
+def cross_entropy_gradients(products, bias, target_ids, upstream):
+    """Gradients of `cross_entropy` of `output_logits`, for who keeps no logits.
+
+    Args:
+        products: See `output_logits`.
+        bias: Likewise.
+        target_ids: int `[...]`.
+        upstream: float32 `[...]`, the loss's gradient.
+
+    Returns:
+        Those of `products`, in their type, and of `bias`, float32 `[vocabulary]`.
+    """
+    softmax = ops.softmax(output_logits(products, bias))
+    is_target = ops.one_hot(target_ids, products.shape[-1], dtype="float32")
+    gradients = upstream[..., None] * (softmax - is_target)
+    sums = ops.sum(gradients, axis=tuple(range(len(products.shape) - 1)))
+    return ops.cast(gradients, products.dtype), sums
+
+
 def sample(logits, seed):
     """Draws a token from each softmax; no gradient flows through the draw.
 

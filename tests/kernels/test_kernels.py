@@ -73,6 +73,28 @@ def test_fused_equals_plain(case):
     )
 
 
+@pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
+@pytest.mark.parametrize("kernels", [plain, fused], ids=["plain", "fused"])
+def test_gradients_of_the_cross_entropy_are_those_that_tensorflow_finds(kernels, dtype):
+    import tensorflow as tf
+
+    products, bias, upstream = arrays((BATCH, LENGTH, 50), (50,), (BATCH, LENGTH))
+    products = tf.cast(3.0 * products, dtype)
+    target_ids = np.arange(21).reshape(BATCH, LENGTH)
+    with tf.GradientTape() as tape:
+        tape.watch([products, bias])
+        logits = plain.output_logits(products, bias)
+        loss = tf.reduce_sum(upstream * plain.cross_entropy(logits, target_ids))
+    expected = tape.gradient(loss, [products, bias])
+    found = kernels.cross_entropy_gradients(products, bias, target_ids, upstream)
+    assert found[0].dtype == products.dtype and found[1].dtype == bias.dtype
+    atol = 2e-6 if dtype == "float32" else 1e-2
+    for a, b in zip(found, expected, strict=True):
+        a, b = (np.array(tf.cast(x, "float32")) for x in (a, b))
+        assert np.abs(b).max() > 0.1
+        np.testing.assert_allclose(a, b, atol=atol)
+
+
 class TwoWords:
     """A seed generator that always gives the same."""
 

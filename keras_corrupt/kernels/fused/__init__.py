@@ -14,6 +14,7 @@ from keras_corrupt.kernels.fused.gelu import bias_gelu
 from keras_corrupt.kernels.fused.transformer import transformer_layer
 from keras_corrupt.kernels.fused.vocabulary import (
     cross_entropy,
+    cross_entropy_gradients,
     likeliest,
     output_logits,
     sample,
@@ -23,6 +24,7 @@ from keras_corrupt.kernels.fused.vocabulary import (
 __all__ = [
     "bias_gelu",
     "cross_entropy",
+    "cross_entropy_gradients",
     "likeliest",
     "output_logits",
     "sample",

@@ -59,6 +59,18 @@ def cross_entropy(logits, target_ids):
     return tf.reshape(f(products, bias), shape)
 
 
+def cross_entropy_gradients(products, bias, target_ids, upstream):
+    """As `plain.cross_entropy_gradients`."""
+    shape = ops.shape(products)
+    products, bias = _rows_and_bias(output_logits(products, bias))
+    target_ids = tf.reshape(tf.cast(target_ids, tf.int32), (-1,))
+    each = ops.shape(target_ids), tf.float32
+    _, total = run(_forward, [products, target_ids], [each, each], bias)
+    inputs = [products, target_ids, total, tf.reshape(upstream, (-1,))]
+    gradients, sums = run(_backward, inputs, [like(products)], bias, sums=bias.shape)
+    return tf.reshape(gradients, shape), sums
+
+
 def sample(logits, seed):
     """As `plain.sample`."""
     nothing = tf.zeros((tf.size(logits) // logits.shape[-1], 0), tf.int32)
