@@ -1,14 +1,15 @@
-"""A step of each library, on this machine, in turn: of pretraining, or of scoring.
+"""A step of each library, on this machine, in turn: of training, or of scoring.
 
     pip install -e '.[benchmark]' && pip install torch
     python -m benchmarks.peer_speed --output RESULTS
 
 With `--system scoring` a step is a discriminator's forward pass over four batches of
-texts of mixed lengths. Each library runs in a process of its own and waits while
-another one has its turn. A step counts if the rest of the machine took no more than a
-tenth of one core meanwhile. Prints and writes the medians, their ratio to the fastest
-peer's, GFLOP/s, the fraction of what matrix products alone reach here, the peak memory
-and the first step's time.
+texts of mixed lengths; `tagging` is Cross-View Training's, beside Flair (`pip install
+flair`), and `cross_view` its update on text without labels. Each library runs in a
+process of its own and waits while another one has its turn. A step counts if the rest
+of the machine took no more than a tenth of one core meanwhile. Prints and writes the
+medians, their ratio to the fastest peer's, tokens and GFLOP a second, the fraction of
+what matrix products alone reach here, the peak memory and the first step's time.
 """
 
 import dataclasses
@@ -59,7 +60,18 @@ CONTESTANTS = {
         "ours, float32": ("ours", "float32"),
         "Model Garden, float32": ("model_garden", "float32"),
     },
+    "tagging": {
+        "ours, bfloat16": ("ours", "bfloat16"),
+        "ours, float32": ("ours", "float32"),
+        "Flair, float32": ("flair", "float32"),
+    },
+    "cross_view": {
+        "ours, bfloat16": ("ours", "bfloat16"),
+        "ours, float32": ("ours", "float32"),
+    },
 }
+#: The size of what is not `small`.
+SIZES = {"tagging": "base", "cross_view": "base"}
 
 
 @dataclasses.dataclass
@@ -69,7 +81,7 @@ class Settings:
     output: str
     """Directory for the table."""
     system: str = "electra"
-    """`electra`, `teams` or `scoring`."""
+    """`electra`, `teams`, `scoring`, `tagging` or `cross_view`."""
     batch_size: int = 32
     """Sequences in a step."""
     length: int = 128
@@ -171,13 +183,30 @@ class Contestant:
         self.process.wait()
 
 
-def step_gflop(settings):
-    import keras_corrupt
+def step_tokens(settings):
+    """Returns the tokens of a step, padding included."""
     from benchmarks.peers import random_texts
-    from benchmarks.peers.ours import SYSTEMS
+
+    if settings.system == "scoring":
+        return sum(mask.size for _, mask in random_texts(*settings.size))
+    return settings.batch_size * settings.length
+
+
+def step_gflop(settings):
+    """Returns the GFLOP of a step of ours."""
+    import keras_corrupt
+    from benchmarks.peers import random_sentences, random_texts
+    from benchmarks.peers.ours import SYSTEMS, tagger
     from keras_corrupt.encoders.cost import encoder_flops
     from keras_corrupt.models.cost import training_flops
 
+    if settings.system in SIZES:
+        model = tagger(random_sentences(*settings.size)[0])
+        both = model.update_flops(settings.length)  # the mean of both kinds of batches
+        model.views = ()
+        labelled = model.update_flops(settings.length)
+        found = labelled if settings.system == "tagging" else 2 * both - labelled
+        return settings.batch_size * found / 1e9
     model = getattr(keras_corrupt.models, SYSTEMS[settings.system]).from_preset("small")
     if settings.system == "scoring":
         sizes = model.encoder.architecture
@@ -213,19 +242,20 @@ def main(settings):
 
 
 def write(settings, contestants, failures):
-    gflop = step_gflop(settings)
+    gflop, tokens = step_gflop(settings), step_tokens(settings)
     ceiling = {dtype: matmul_gflops(dtype) for dtype in ("bfloat16", "float32")}
     alone = ", ".join(f"{v:,.0f} GFLOP/s in {k}" for k, v in ceiling.items())
     medians = {c.name: statistics.median(c.seconds) for c in contestants}
     peers = [s for name, s in medians.items() if not name.startswith("ours")]
     lines = [
-        f"# {settings.system}, small, batch {settings.batch_size}, length "
+        f"# {settings.system}, {SIZES.get(settings.system, 'small')}, batch "
+        f"{settings.batch_size}, length "
         f"{settings.length}\n",
         f"{description()}\n",
         f"{gflop:,.0f} GFLOP a step; matrix products alone: {alone}\n",
-        "| | ms | to the fastest peer | GFLOP/s | of the ceiling | peak memory | "
-        "first step | steps |",
-        "|---|---:|---:|---:|---:|---:|---:|---:|",
+        "| | ms | to the fastest peer | tokens/s | GFLOP/s | of the ceiling | peak "
+        "memory | first step | steps |",
+        "|---|---:|---:|---:|---:|---:|---:|---:|---:|",
     ]
     for c in sorted(contestants, key=lambda c: medians[c.name]):
         seconds, dtype = medians[c.name], CONTESTANTS[settings.system][c.name][1]
@@ -233,7 +263,8 @@ def write(settings, contestants, failures):
         first = f"{c.first:.0f} s" if c.first else "disturbed"
         speed = gflop / seconds
         lines.append(
-            f"| {c.name} | {1000 * seconds:,.0f} | {ratio} | {speed:,.0f} | "
+            f"| {c.name} | {1000 * seconds:,.0f} | {ratio} | "
+            f"{tokens / seconds:,.0f} | {speed:,.0f} | "
             f"{speed / ceiling[dtype]:.0%} | {c.peak / 1e9:.2f} GB | {first} | "
             f"{len(c.seconds)} ({c.disturbed} disturbed) |"
         )

@@ -4,7 +4,8 @@ Each module has `make_step(system, batch_size, length, dtype)`, which returns a 
 that runs one step on a batch of random tokens. The work is ELECTRA-Small's (Clark's
 thesis, table 5.1) or TEAMS-Small's (Shen et al., 2021, table 5): dropout 0.1, AdamW,
 gradients clipped to norm 1. The system `scoring` is ELECTRA-Small's discriminator on
-texts of mixed lengths.
+texts of mixed lengths. `tagging` is an update of the thesis's BiLSTM tagger (table 4.1)
+on labelled sentences, `cross_view` one on text without labels.
 """
 
 import threading
@@ -13,6 +14,8 @@ import numpy as np
 
 VOCABULARY = 30522
 MASK_ID = 103
+LETTERS = "abcdefghijklmnopqrstuvwxyz"
+TAGS = ["ADJ", "ADP", "DET", "NOUN", "PRON", "VERB"]
 
 
 def random_batch(batch_size, length):
@@ -44,6 +47,22 @@ def random_positions(batch_size, length):
     rng = np.random.default_rng(1)
     order = rng.random((batch_size, length - 2)).argsort(axis=1) + 1
     return np.sort(order[:, :count]).astype("int32")
+
+
+def random_sentences(batch_size, length):
+    """Returns sentences of words of two to nine letters, and a tag for each word."""
+    rng = np.random.default_rng(0)
+    letters = rng.integers(0, len(LETTERS), (batch_size, length, 9))
+    ends = rng.integers(2, 10, (batch_size, length))
+    sentences = [
+        [
+            "".join(LETTERS[i] for i in word[:end])
+            for word, end in zip(*row, strict=True)
+        ]
+        for row in zip(letters, ends, strict=True)
+    ]
+    tags = rng.choice(TAGS, (batch_size, length)).tolist()
+    return sentences, tags
 
 
 def steps_of_fit(model, batches):

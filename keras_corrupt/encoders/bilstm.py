@@ -4,27 +4,8 @@ import keras
 from keras import ops
 
 from keras_corrupt.devices.replicas import SeedGenerator
+from keras_corrupt.encoders.lstm import lstm_outputs
 from keras_corrupt.encoders.word_embeddings import WordEmbeddings
-
-
-def lstm_step(state, gates, recurrent, projection):
-    """Takes an LSTM with a projection (Sak et al., 2014) one word further.
-
-    Args:
-        state: The output and the cell, `[..., projection]` and `[..., hidden]`.
-        gates: What the word adds to the gates, `[..., 4 * hidden]`: input, forget,
-            candidate, output, as Keras has them.
-        recurrent: What the gates read of the output, `[projection, 4 * hidden]`.
-        projection: What makes the output of the hidden state, `[hidden, projection]`.
-
-    Returns:
-        The next output and cell.
-    """
-    output, cell = state
-    gates = gates + ops.matmul(output, recurrent)
-    write, keep, candidate, read = ops.split(gates, 4, axis=-1)
-    cell = ops.sigmoid(keep) * cell + ops.sigmoid(write) * ops.tanh(candidate)
-    return ops.matmul(ops.sigmoid(read) * ops.tanh(cell), projection), cell
 
 
 def forget_little(shape, dtype=None):
@@ -90,17 +71,12 @@ class BidirectionalLSTM(keras.layers.Layer):
         mask = ops.transpose(ops.stack([mask, ops.flip(mask, axis=1)]), (2, 0, 1))
         # Closed gates empty the state: from the right, padding comes before the words.
         gates = ops.where(mask[..., None], gates, -1e4)  # [length, 2, batch, gates]
-
-        def step(state, gates):
-            state = lstm_step(state, gates, recurrent, projection)
-            return state, state
-
         batch = ops.shape(x)[1]
         empty = (
             ops.zeros((2, batch, self.projection_size), self.compute_dtype),
-            ops.zeros((2, batch, self.hidden_size), self.compute_dtype),
+            ops.zeros((2, batch, self.hidden_size), "float32"),
         )
-        _, (outputs, _) = ops.scan(step, empty, gates)
+        outputs = lstm_outputs(gates, empty, recurrent, projection)
         forward, backward = outputs[:, 0], ops.flip(outputs[:, 1], axis=0)
         return ops.transpose(forward, (1, 0, 2)), ops.transpose(backward, (1, 0, 2))
 

@@ -13,9 +13,10 @@ same states.
 import keras
 from keras import ops
 
-from keras_corrupt.encoders.bilstm import RowDropout, forget_little, lstm_step
+from keras_corrupt.encoders.bilstm import RowDropout, forget_little
 from keras_corrupt.encoders.bilstm_cost import CELL_FLOPS
 from keras_corrupt.encoders.cost import SOFTMAX_FLOPS, dense_flops, dense_parameters
+from keras_corrupt.encoders.lstm import lstm_outputs, lstm_step
 
 #: The logit of a place where there is no word.
 NOWHERE = -1e9
@@ -61,7 +62,7 @@ class LSTM(keras.layers.Layer):
         Returns:
             The next output and cell.
         """
-        return self._next(state, self.gates(x))
+        return lstm_step(state, self.gates(x), *self._weights(x.dtype))
 
     def call(self, x, state):
         """Reads words; returns the outputs, `[batch, length, projection]`.
@@ -70,21 +71,12 @@ class LSTM(keras.layers.Layer):
             x: `[batch, length, size]`.
             state: Output and cell before the first word.
         """
-
-        def step(state, gates):
-            state = self._next(state, gates)
-            return state, state
-
         gates = ops.transpose(self.gates(x), (1, 0, 2))
-        _, (outputs, _) = ops.scan(step, tuple(state), gates)
+        outputs = lstm_outputs(gates, state, *self._weights(x.dtype))
         return ops.transpose(outputs, (1, 0, 2))
 
-    def _next(self, state, gates):
-        recurrent, projection = (
-            ops.cast(weight, gates.dtype)
-            for weight in (self.recurrent, self.projection)
-        )
-        return lstm_step(state, gates, recurrent, projection)
+    def _weights(self, dtype):
+        return [ops.cast(weight, dtype) for weight in (self.recurrent, self.projection)]
 
 
 class Decoder(keras.layers.Layer):

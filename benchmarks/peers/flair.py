@@ -1,0 +1,67 @@
+"""Flair's `SequenceTagger`, of the FLOPs of ours: two LSTM layers without projections.
+
+Words have vectors that are trained, and what an LSTM makes of their characters. The
+loss is a softmax's, without a CRF; dropout is that of dimensions (`locked_dropout`).
+"""
+
+import flair
+import torch
+from flair.data import Dictionary, Sentence
+from flair.embeddings import CharacterEmbeddings, OneHotEmbeddings, StackedEmbeddings
+from flair.models import SequenceTagger
+
+from benchmarks.peers import LETTERS, TAGS, random_sentences
+
+#: Units of an LSTM for which a sentence takes as many FLOPs as ours.
+HIDDEN_SIZE = 680
+
+
+def make_step(system, batch_size, length, dtype):
+    if system != "tagging" or dtype != "float32":
+        raise ValueError("Flair trains taggers, in float32.")
+    torch.manual_seed(0)
+    flair.device = torch.device("cpu")
+    sentences, tags = random_sentences(batch_size, length)
+    words = {word for words in sentences for word in words}
+    model = SequenceTagger(
+        StackedEmbeddings(
+            [
+                OneHotEmbeddings(dictionary(words)),
+                CharacterEmbeddings(dictionary(LETTERS)),
+            ]
+        ),
+        dictionary(TAGS),
+        "tag",
+        hidden_size=HIDDEN_SIZE,
+        rnn_layers=2,
+        use_crf=False,
+        reproject_embeddings=False,
+    )
+    examples = []
+    for words, known in zip(sentences, tags, strict=True):
+        sentence = Sentence(words)
+        for token, tag in zip(sentence, known, strict=True):
+            token.add_label("tag", tag)
+        examples.append(sentence)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    model.train()
+
+    def step():
+        optimizer.zero_grad()
+        loss, count = model.forward_loss(examples)
+        (loss / count).backward()
+        torch.nn.utils.clip_grad_norm_(model.parameters(), 5.0)
+        optimizer.step()
+        for sentence in examples:
+            sentence.clear_embeddings()
+        return loss.item()
+
+    return step
+
+
+def dictionary(items):
+    """Returns Flair's dictionary of items, and one for unknown ones."""
+    found = Dictionary(add_unk=True)
+    for item in sorted(items):
+        found.add_item(item)
+    return found
