@@ -69,6 +69,8 @@ class Settings:
     """Dropout rate on them; the published one if not given."""
     ema: float = 0.99
     """Momentum of the average of the weights."""
+    dtype: Literal["float32", "mixed_bfloat16", "auto"] = "auto"
+    """Precision; `auto` is bfloat16 where the hardware multiplies it faster."""
 
 
 def configuration(method, sentences, seed, settings):
@@ -84,6 +86,7 @@ def configuration(method, sentences, seed, settings):
         batch_size=settings.batch_size,
         unlabelled_dropout=settings.unlabelled_dropout,
         ema=settings.ema,
+        dtype=settings.dtype,
         seed=seed,
     )
     if method in ("word_dropout", "vat"):

@@ -135,6 +135,9 @@ class CrossViewConfig:
     encoder, 0.1."""
     label_smoothing: float = 0.1
     """Of the known tags."""
+    dtype: Literal["float32", "mixed_bfloat16", "auto"] = "float32"
+    """Precision; `auto` is bfloat16 where the hardware multiplies it faster. Weights,
+    LSTMs' cells and losses stay float32."""
     seed: int = 0
     """Seed of initial weights, order of sentences and dropout."""
     interval: int = 1000
@@ -167,6 +170,10 @@ class CrossViewConfig:
         """Returns it with what belongs to the preset where a field is not given."""
         defaults = PRETRAINED if pretrained else PUBLISHED
         missing = {n: v for n, v in defaults.items() if getattr(self, n) is None}
+        if self.dtype == "auto":
+            from keras_corrupt.devices import precision  # help needs no Keras
+
+            missing["dtype"] = precision.fastest()
         if self.optimizer == "adamw" and not pretrained:
             raise ValueError(
                 "--optimizer adamw is how pretrained encoders are fine-tuned; --preset "

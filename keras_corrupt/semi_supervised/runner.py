@@ -180,6 +180,7 @@ def build(task, start, config):
         "vat_norm": config.vat_norm,
         "hard_targets": config.hard_targets,
         "confidence": config.confidence,
+        "dtype": config.dtype,
         "name": name,
         **{field: getattr(config, field) for field in config.OF_MODEL},
     }

@@ -54,9 +54,12 @@ def start_of(model_class, task, config):
         )
     if model_class is TokenTagger:
         return TokenTagger.from_preset(
-            config.preset, dropout=config.labelled_dropout, **task.model_arguments
+            config.preset,
+            dropout=config.labelled_dropout,
+            dtype=config.dtype,
+            **task.model_arguments,
         )
-    return model_class.from_preset(config.preset, views=())
+    return model_class.from_preset(config.preset, views=(), dtype=config.dtype)
 
 
 def start_from_vectors(model, path):

@@ -74,3 +74,4 @@ class ImageConfig(CrossViewConfig):
     vocabulary_size: tyro.conf.Suppress[int] = 50_000
     word_vectors: tyro.conf.Suppress[str | None] = None
     freeze_encoder: tyro.conf.Suppress[bool] = False
+    dtype: tyro.conf.Suppress[str] = "float32"

@@ -175,6 +175,7 @@ def build(tasks, vocabulary, config):
             unlabelled_dropout=config.unlabelled_dropout,
             hard_targets=config.hard_targets,
             confidence=config.confidence,
+            dtype=config.dtype,
             name=name,
         )
         part.compile(jit_compile=xla_pays())

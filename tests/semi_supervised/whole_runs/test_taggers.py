@@ -8,6 +8,7 @@ import keras
 import numpy as np
 import pytest
 
+from keras_corrupt.devices import precision
 from keras_corrupt.downstream import TokenTagger
 from keras_corrupt.semi_supervised import (
     CrossViewConfig,
@@ -111,6 +112,17 @@ def test_a_new_task_learns_on_the_encoder_of_another(
     for a, b in zip(*weights, strict=True):
         np.testing.assert_array_equal(a, b)
     loaded = type(model).from_preset(tmp_path / "run" / "preset")
+    dev = task.splits["dev"].examples
+    assert loaded.predictions(dev) == model.predictions(dev)
+
+
+def test_a_run_in_bfloat16(files, task, tmp_path, monkeypatch):
+    monkeypatch.setattr(precision, "fastest", lambda: "mixed_bfloat16")
+    run = tmp_path / "run"
+    model = train(task, config_of(files, run, dtype="auto", steps=2))
+    assert model.encoder.lstms[0].compute_dtype == "bfloat16"
+    assert {v.dtype for v in model.trainable_variables} == {"float32"}
+    loaded = CrossViewTagger.from_preset(run / "preset")
     dev = task.splits["dev"].examples
     assert loaded.predictions(dev) == model.predictions(dev)
 
