@@ -1,5 +1,8 @@
 """What comparisons of pretraining runs have in common."""
 
+import csv
+from pathlib import Path
+
 import numpy as np
 
 from keras_corrupt.models.overrides import merge
@@ -42,6 +45,25 @@ def train(config):
     if model is None:
         raise SystemExit("Stopped.")
     return model
+
+
+def kept_presets(runs):
+    """Yields a run, the step of a preset that it has kept, and that preset, for each."""
+    for run in map(Path, runs):
+        presets = sorted(run.glob("presets/step-*"))
+        if not presets:
+            raise SystemExit(f"{run} has kept no presets: train with --keep_presets.")
+        for preset in presets:
+            yield run, int(preset.name.removeprefix("step-")), preset
+
+
+def write_rows(rows, path):
+    """Writes a CSV file of dicts; makes its folder."""
+    Path(path).parent.mkdir(parents=True, exist_ok=True)
+    with Path(path).open("w", newline="") as file:
+        writer = csv.DictWriter(file, rows[0])
+        writer.writeheader()
+        writer.writerows(rows)
 
 
 def with_error(values, digits=3):

@@ -9,14 +9,13 @@ What `likelihoods` says of a system in the end, this says of each preset that it
 has kept: word error rates of re-ranked hypotheses, and minimal pairs judged right.
 """
 
-import csv
 import dataclasses
 from pathlib import Path
 
 import numpy as np
 import tyro
 
-from benchmarks import likelihoods
+from benchmarks import comparison, likelihoods
 from keras_corrupt import scoring
 
 
@@ -29,7 +28,7 @@ class Settings(likelihoods.Settings):
     presets: tyro.conf.Suppress[tuple[str, ...]] = ()
 
 
-def row_of(run, preset, lists, pairs, settings):
+def worth_of(run, preset, lists, pairs, settings):
     """Returns what a preset's likelihoods are worth, a dict."""
     hypotheses = [text for found in lists for text in found.texts]
     sentences = [pair.good for pair in pairs] + [pair.bad for pair in pairs]
@@ -40,8 +39,6 @@ def row_of(run, preset, lists, pairs, settings):
     result = scoring.rerank(lists, np.split(logs, ends))
     middle, low, high = likelihoods.change(lists, result.chosen)
     return {
-        "run": run.name,
-        "step": int(preset.name.removeprefix("step-")),
         "lambda": round(float(result.weight), 2),
         "best": round(100 * result.best[1], 3),
         "reranked": round(100 * result.reranked[1], 3),
@@ -56,17 +53,11 @@ def main(settings):
     lists = scoring.read_n_best(settings.n_best, settings.parts)
     pairs = scoring.read_pairs([settings.blimp])
     rows, output = [], Path(settings.output)
-    for run in map(Path, settings.runs):
-        presets = sorted(run.glob("presets/step-*"))
-        if not presets:
-            raise SystemExit(f"{run} has kept no presets: train with --keep_presets.")
-        for preset in presets:
-            rows.append(row_of(run, preset, lists, pairs, settings))
-            print(rows[-1], flush=True)
-    with (output / "likelihood_growth.csv").open("w", newline="") as file:
-        writer = csv.DictWriter(file, rows[0])
-        writer.writeheader()
-        writer.writerows(rows)
+    for run, step, preset in comparison.kept_presets(settings.runs):
+        worth = worth_of(run, preset, lists, pairs, settings)
+        rows.append({"run": run.name, "step": step, **worth})
+        print(rows[-1], flush=True)
+    comparison.write_rows(rows, output / "likelihood_growth.csv")
     draw(rows, output / "likelihood_growth.png")
 
 

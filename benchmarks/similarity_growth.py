@@ -10,13 +10,13 @@ equal in meaning, and of random ones, by the presets that a run has kept. See
 `keras_corrupt.evaluation.similarity`.
 """
 
-import csv
 import dataclasses
 from pathlib import Path
 from typing import Literal
 
 import tyro
 
+from benchmarks import comparison
 from keras_corrupt.evaluation.similarity import measure
 from keras_corrupt.tasks.glue import GlueTask
 
@@ -37,28 +37,19 @@ class Settings:
 
 def main(settings):
     split = GlueTask("STS-B", settings.data).splits["dev"]
-    rows = []
-    for run in map(Path, settings.runs):
-        presets = sorted(run.glob("presets/step-*"))
-        if not presets:
-            raise SystemExit(f"{run} has kept no presets: train with --keep_presets.")
-        for preset in presets:
-            found = measure(str(preset), split, settings.pooling)
-            row = {
-                "run": run.name,
-                "step": int(preset.name.removeprefix("step-")),
-                "spearman": round(found.spearman, 1),
-                "similar": round(float(found.similar.mean()), 4),
-                "random": round(float(found.random.mean()), 4),
-            }
-            print(row, flush=True)
-            rows.append(row)
-    output = Path(settings.output)
-    output.mkdir(parents=True, exist_ok=True)
-    with (output / "similarity.csv").open("w", newline="") as file:
-        writer = csv.DictWriter(file, rows[0])
-        writer.writeheader()
-        writer.writerows(rows)
+    rows, output = [], Path(settings.output)
+    for run, step, preset in comparison.kept_presets(settings.runs):
+        found = measure(str(preset), split, settings.pooling)
+        row = {
+            "run": run.name,
+            "step": step,
+            "spearman": round(found.spearman, 1),
+            "similar": round(float(found.similar.mean()), 4),
+            "random": round(float(found.random.mean()), 4),
+        }
+        print(row, flush=True)
+        rows.append(row)
+    comparison.write_rows(rows, output / "similarity.csv")
     draw(rows, output / "similarity_growth.png")
 
 
