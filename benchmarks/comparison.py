@@ -48,7 +48,7 @@ def train(config):
 
 
 def kept_presets(runs):
-    """Yields a run, the step of a preset that it has kept, and that preset, for each."""
+    """Yields each run, a `Path`, with the step and the path of a preset it has kept."""
     for run in map(Path, runs):
         presets = sorted(run.glob("presets/step-*"))
         if not presets:

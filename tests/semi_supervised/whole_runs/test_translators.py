@@ -67,7 +67,7 @@ def test_what_a_translators_run_leaves(translation_task, finished_translator):
 @pytest.mark.parametrize(
     "changes, message",
     [
-        ({"preset": "tiny_en"}, "A translator is a network that reads words"),
+        ({"preset": "tiny_en"}, "`preset` is of a network that reads words"),
         ({"views": ("vat",)}, "`views` must be .* full, word_dropout; got"),
         ({"hard_targets": False}, "`hard_targets` must be True"),
         ({"beam_size": 0}, "--beam_size 0 must be"),
