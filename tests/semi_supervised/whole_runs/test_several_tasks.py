@@ -29,8 +29,7 @@ def finished_multi_task(files, both_tasks, tmp_path_factory):
     """A run of a tagger and a parser: its directory and its model."""
     run = tmp_path_factory.mktemp("multi_task") / "run"
     return run, train_together(
-        both_tasks,
-        config_of(files, run, CrossViewMultiTaskConfig, dtype="mixed_bfloat16"),
+        both_tasks, config_of(files, run, CrossViewMultiTaskConfig)
     )
 
 
@@ -38,9 +37,7 @@ def finished_multi_task(files, both_tasks, tmp_path_factory):
 def test_killed_tasks_end_the_same(
     files, both_tasks, finished_multi_task, tmp_path, capsys
 ):
-    config = config_of(
-        files, tmp_path / "killed", CrossViewMultiTaskConfig, dtype="mixed_bfloat16"
-    )
+    config = config_of(files, tmp_path / "killed", CrossViewMultiTaskConfig)
     continued_from_its_middle(
         finished_multi_task, train_together, both_tasks, config, capsys
     )
@@ -50,7 +47,6 @@ def test_what_a_run_of_two_tasks_leaves(both_tasks, finished_multi_task):
     run, model = finished_multi_task
     rows = read_metrics(run / "metrics.csv")
     assert rows[-1]["cross_view_loss"] > 0 and rows[-1]["supervised_loss"] > 0
-    assert model.encoder.compute_dtype == "bfloat16"
     for task, part, metric in zip(
         both_tasks, model.parts, ("accuracy", "las"), strict=True
     ):

@@ -116,6 +116,7 @@ def test_a_new_task_learns_on_the_encoder_of_another(
     assert loaded.predictions(dev) == model.predictions(dev)
 
 
+@pytest.mark.tensorflow_only
 def test_a_run_in_bfloat16(files, task, tmp_path, monkeypatch):
     monkeypatch.setattr(precision, "fastest", lambda: "mixed_bfloat16")
     run = tmp_path / "run"
