@@ -249,8 +249,7 @@ def write(settings, contestants, failures):
     peers = [s for name, s in medians.items() if not name.startswith("ours")]
     lines = [
         f"# {settings.system}, {SIZES.get(settings.system, 'small')}, batch "
-        f"{settings.batch_size}, length "
-        f"{settings.length}\n",
+        f"{settings.batch_size}, length {settings.length}\n",
         f"{description()}\n",
         f"{gflop:,.0f} GFLOP a step; matrix products alone: {alone}\n",
         "| | ms | to the fastest peer | tokens/s | GFLOP/s | of the ceiling | peak "

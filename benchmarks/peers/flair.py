@@ -1,4 +1,4 @@
-"""Flair's `SequenceTagger`, of the FLOPs of ours: two LSTM layers without projections.
+"""Flair's `SequenceTagger`, as large as ours by FLOPs: two LSTMs without projections.
 
 Words have vectors that are trained, and what an LSTM makes of their characters. The
 loss is a softmax's, without a CRF; dropout is that of dimensions (`locked_dropout`).
@@ -12,7 +12,7 @@ from flair.models import SequenceTagger
 
 from benchmarks.peers import LETTERS, TAGS, random_sentences
 
-#: Units of an LSTM for which a sentence takes as many FLOPs as ours.
+#: Units of each LSTM, with which a sentence takes as many FLOPs as with our tagger.
 HIDDEN_SIZE = 680
 
 

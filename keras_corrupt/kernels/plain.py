@@ -50,7 +50,7 @@ def cross_entropy(logits, target_ids):
 
 
 def cross_entropy_gradients(products, bias, target_ids, upstream):
-    """Gradients of `cross_entropy` of `output_logits`, for who keeps no logits.
+    """Gradients of `cross_entropy` of `output_logits`, for callers that keep no logits.
 
     Args:
         products: See `output_logits`.

@@ -27,15 +27,15 @@ def start_class(task, preset):
     """
     if preset in PRESETS:
         return None
-    takes = "" if task.kind == "translation" else ", nor a tagger or parser of a run"
-    if takes:
+    known = ", ".join(PRESETS)
+    if task.kind != "translation":
+        known += ", nor a tagger or parser of a run"
         with contextlib.suppress(ValueError):
             return preset_directory.find_model_class(preset, TRAINED)
     if task.kind == "tagging":
         return TokenTagger
     raise ValueError(
-        f"`preset` is of a network that reads words; {preset!r} is none of "
-        f"{', '.join(PRESETS)}{takes}."
+        f"`preset` is of a network that reads words; {preset!r} is none of {known}."
     )
 
 
