@@ -233,6 +233,52 @@ def test_adapt_to_your_domain(tmp_path):
 
 
 @pytest.mark.tensorflow_only  # Once is enough.
+def test_semi_supervised_tagging(tmp_path):
+    rng = random.Random(0)
+    names, verbs = ["Ada Ortiz", "Bo", "Cy Dunn"], ["saw", "met", "heard"]
+
+    def sentence():
+        return [*rng.choice(names).split(), rng.choice(verbs), "the", "sea", "."]
+
+    for split, count in (("train", 40), ("dev", 20)):
+        tagged = ""
+        for words in (sentence() for _ in range(count)):
+            for i, word in enumerate(words):
+                kind = "BI"[i] + "-PER" if word[0].isupper() else "O"
+                tagged += f"{word} {kind}\n"
+            tagged += "\n"
+        (tmp_path / split).write_text(tagged)
+    text = "\n".join(" ".join(sentence()) for _ in range(60))
+    (tmp_path / "text.txt").write_text(text)
+
+    printed = execute(
+        "semi_supervised_tagging",
+        tmp_path,
+        TRAIN="train",
+        DEV="dev",
+        UNLABELLED=("text.txt",),
+        PRESET="tiny",
+        BATCH_SIZE=8,
+        STEPS=120,
+        INTERVAL=60,
+        SETTINGS={"ema": 0.9},
+        SENTENCE="Cy Dunn met Bo .",
+    )
+    assert "60 sentences, 5 views" in printed["train"]
+    scores = [line.split() for line in printed["scores"].splitlines()]
+    assert [line[0] for line in scores] == ["tagger_alone", "tagger_cross_view"]
+    # Guessing finds no name.
+    assert all(float(line[line.index("f1") + 1]) > 50 for line in scores)
+    # TensorFlow may have warned before of new lengths.
+    tags = [line.split() for line in printed["predict"].splitlines()[-5:]]
+    assert [word for _, word in tags] == ["Cy", "Dunn", "met", "Bo", "."]
+    assert {tag for tag, _ in tags} <= {"B-PER", "I-PER", "E-PER", "S-PER", "O"}
+    for run in ("tagger_alone", "tagger_cross_view"):
+        rows = read_metrics(tmp_path / "runs" / run / "metrics.csv")
+        assert [row["step"] for row in rows] == [60, 120]
+
+
+@pytest.mark.tensorflow_only  # Once is enough.
 def test_use_your_encoder(tmp_path):
     printed = execute("use_your_encoder", tmp_path)
     assert printed["vectors"].splitlines()[0].endswith("~ A boat went out to sea.")
@@ -241,11 +287,12 @@ def test_use_your_encoder(tmp_path):
     assert printed["keras-hub"].split() == ["[0", "0", "1", "1]"]
 
 
-def test_there_are_four_notebooks():
+def test_there_are_five_notebooks():
     assert [path.stem for path in NOTEBOOKS] == [
         "adapt_to_your_domain",
         "pretrain_your_language",
         "quickstart_tpu",
+        "semi_supervised_tagging",
         "use_your_encoder",
     ]
 
