@@ -1,14 +1,18 @@
-"""Trains taggers and parsers with few labels: supervised, and by Cross-View Training.
+"""Trains with parts of the labels: by Cross-View Training, and by its baselines.
 
     python -m benchmarks.cross_view_labels chunking --train conll2000/train.txt \\
         --dev conll2000/dev.txt --unlabelled wiki.txt --output RESULTS
+    python -m benchmarks.cross_view_labels translation --train train.en train.de \\
+        --dev val.en val.de --unlabelled wiki.txt --options labelled_dropout 0.2 \\
+        --output RESULTS
 
-Both learn from the same first sentences of the training file, in as many updates, of
-which in Cross-View Training every second one is unlabelled (Clark's thesis, figure
-4.5). What counts is the last average of the weights, on the sentences to evaluate on.
-Called again, it goes on where it was stopped.
+All learn from the same first sentences of the training file, in as many updates, of
+which every second one is unlabelled where there is text (Clark's thesis, figure 4.5).
+`--methods` has its baselines and ablations, too. What counts is the last average of the
+weights, on the sentences to evaluate on. Called again, it goes on where it was stopped.
 """
 
+import ast
 import csv
 import dataclasses
 import json
@@ -19,92 +23,149 @@ import numpy as np
 import tyro
 
 from benchmarks.comparison import with_error
-from keras_corrupt.semi_supervised import CrossViewConfig, ParsingConfig, train
+from keras_corrupt import semi_supervised
+from keras_corrupt.semi_supervised import (
+    CrossViewConfig,
+    ImageConfig,
+    ParsingConfig,
+    TranslationConfig,
+)
 from keras_corrupt.tasks.conll import TaggingTask
 from keras_corrupt.tasks.dependencies import DependencyTask
+from keras_corrupt.tasks.images import ImageTask
+from keras_corrupt.tasks.translation import TranslationTask
 from keras_corrupt.training.callbacks import read_metrics
 
-#: Task -> how its sentences are read.
+
+def tagging(name, **columns):
+    def task(train, dev, count):
+        files = {"train": train[0], "dev": dev[0]}
+        return first(TaggingTask(name, files, **columns), count)
+
+    return task
+
+
+def parsing(train, dev, count):
+    files = {"train": train[0], "dev": dev[0]}
+    return first(DependencyTask("parsing", files), count)
+
+
+def translation(train, dev, count):
+    return TranslationTask("translation", {"train": train, "dev": dev}, max_train=count)
+
+
+def images(train, dev, count):
+    return ImageTask("images", {"train": train, "dev": dev}, max_train=count)
+
+
+def first(task, count):
+    """Leaves a task its first sentences to learn from; all if there is no number."""
+    if count:
+        task.splits["train"] = task.splits["train"].take(count)
+    return task
+
+
+#: Task -> class of its configuration, and function of the files to learn from, those to
+#: evaluate on and the number of sentences or images to learn from.
 TASKS = {
-    "chunking": lambda files: TaggingTask("chunking", files, scheme="bioes"),
-    "entities": lambda files: TaggingTask("entities", files, scheme="bioes"),
-    "pos": lambda files: TaggingTask("pos", files, tag_column=3, scheme="plain"),
-    "parsing": lambda files: DependencyTask("parsing", files),
+    "chunking": (CrossViewConfig, tagging("chunking", scheme="bioes")),
+    "entities": (CrossViewConfig, tagging("entities", scheme="bioes")),
+    "pos": (CrossViewConfig, tagging("pos", tag_column=3, scheme="plain")),
+    "parsing": (ParsingConfig, parsing),
+    "translation": (TranslationConfig, translation),
+    "images": (ImageConfig, images),
 }
-COLUMNS = ("sentences", "method", "seed", "score")
+#: What is compared -> settings; all but the supervised one learn from text, too.
+METHODS = {
+    "supervised": {},
+    "CVT": {},
+    # The thesis's baselines (4.3.2).
+    "word_dropout": {"views": ("word_dropout",)},
+    "vat": {"views": ("vat",)},
+    # Table 4.4, of taggers.
+    "no_forward_backward": {"views": ("future", "past", "full")},
+    "no_future_past": {"views": ("forward", "backward", "full")},
+    # 4.5.
+    "hard_targets": {"hard_targets": True},
+    "confidence": {"confidence": 0.9},
+    "mean_teacher": {"mean_teacher": 0.998},
+    # Table 4.6, of images.
+    "no_perturbation": {"perturbation": "none"},
+    "random_perturbation": {"perturbation": "random"},
+}
+COLUMNS = ("labelled", "method", "seed", "score")
 
 
 @dataclasses.dataclass
 class Settings:
     """What to train."""
 
-    task: tyro.conf.Positional[Literal["chunking", "entities", "pos", "parsing"]]
+    task: tyro.conf.Positional[Literal[tuple(TASKS)]]
     """The task; `pos` and `parsing` are of CoNLL-U files."""
-    train: str
-    """File of labelled sentences."""
-    dev: str
-    """File of the sentences to evaluate on."""
+    train: tuple[str, ...]
+    """File of labelled sentences; of translation two, of images any number."""
+    dev: tuple[str, ...]
+    """That of the sentences to evaluate on."""
     unlabelled: tuple[str, ...]
-    """Text without labels, for Cross-View Training."""
+    """Text or images without labels."""
     output: str
     """Directory for the runs, the table and the plot."""
     preset: str = "tiny"
     """Size of the networks, or a pretrained encoder."""
     fractions: tuple[float, ...] = (0.05, 0.25, 1.0)
     """Parts of the labelled sentences."""
-    methods: tuple[Literal["supervised", "CVT", "word_dropout", "vat"], ...] = (
-        "supervised",
-        "CVT",
-    )
-    """How to train; the last two are the thesis's baselines (4.3.2)."""
+    methods: tuple[Literal[tuple(METHODS)], ...] = ("supervised", "CVT")
+    """How to train."""
     seeds: int = 3
     """Runs of each."""
     steps: int = 2000
     """Updates of each run."""
     batch_size: int = 32
-    """Sentences in an update."""
+    """Sentences or images in an update."""
     max_unlabelled: int = 100_000
-    """Unlabelled sentences, at most."""
-    unlabelled_dropout: float | None = None
-    """Dropout rate on them; the published one if not given."""
+    """Unlabelled sentences or images, at most."""
     ema: float = 0.99
     """Momentum of the average of the weights."""
-    dtype: Literal["float32", "mixed_bfloat16", "auto"] = "auto"
-    """Precision; `auto` is bfloat16 where the hardware multiplies it faster."""
+    options: dict[str, str] = dataclasses.field(default_factory=dict)
+    """Other settings of all runs, as the task's recipe has them: `--options
+    unlabelled_dropout 0.4 channels "(8, 8, 8, 16, 16, 16, 32, 16, 8)"`."""
 
 
-def configuration(method, sentences, seed, settings):
+def value_of(text):
+    """Returns what an option's text means: Python's literals, or itself.
+
+    >>> value_of("0.4"), value_of("(8, 16)"), value_of("auto")
+    (0.4, (8, 16), 'auto')
+    """
+    try:
+        return ast.literal_eval(text)
+    except (SyntaxError, ValueError):
+        return text
+
+
+def configuration(method, count, seed, settings):
     """Returns the configuration of a run."""
-    config_class = ParsingConfig if settings.task == "parsing" else CrossViewConfig
-    config = config_class(
-        output=str(Path(settings.output, "runs", f"{sentences} {method}, seed {seed}")),
+    config_class, _ = TASKS[settings.task]
+    return config_class(
+        output=str(Path(settings.output, "runs", f"{count} {method}, seed {seed}")),
         preset=settings.preset,
         unlabelled=() if method == "supervised" else settings.unlabelled,
         max_unlabelled=settings.max_unlabelled,
         steps=settings.steps,
         interval=max(settings.steps // 5, 1),
         batch_size=settings.batch_size,
-        unlabelled_dropout=settings.unlabelled_dropout,
         ema=settings.ema,
-        dtype=settings.dtype,
         seed=seed,
+        **METHODS[method] | {k: value_of(v) for k, v in settings.options.items()},
     )
-    if method in ("word_dropout", "vat"):
-        config = dataclasses.replace(config, views=(method,))
-    return config
 
 
-def score(method, sentences, seed, task, settings):
-    """Returns the score of a run, which is trained if it has not been."""
-    config = configuration(method, sentences, seed, settings)
+def score(config, task):
+    """Returns the main score of a run, which is trained if it has not been."""
     results = Path(config.output, "results.json")
     if not results.exists():
-        train_split = task.splits["train"]
-        task.splits["train"] = train_split.take(sentences)
-        print(f"\n=== {sentences} sentences, {method}, seed {seed} ===", flush=True)
-        finished = train(task, config)
-        task.splits["train"] = train_split
-        if finished is None:
+        print(f"\n=== {Path(config.output).name} ===", flush=True)
+        if getattr(semi_supervised, config.TRAIN)(task, config) is None:
             raise SystemExit(130)
     return json.loads(results.read_text())["dev"][task.main_metric]
 
@@ -113,32 +174,32 @@ def table(scores, metric):
     """Returns the table, in Markdown.
 
     Args:
-        scores: Number of sentences -> method -> scores of the seeds.
+        scores: Number of labelled examples -> method -> scores of the seeds.
         metric: Name of the score.
 
     >>> print(table({9: {"supervised": [1.0, 3.0], "CVT": [4.0, 5.0]}}, "f1"))
-    | labelled sentences | f1, supervised | f1, CVT | CVT is better by |
+    | labelled examples | f1, supervised | f1, CVT | CVT is better by |
     |---:|---:|---:|---:|
     | 9 | 2.0 ± 1.0 | 4.5 ± 0.5 | 2.5 ± 0.5 |
     """
     methods = [*next(iter(scores.values()))]
     better = [m for m in methods if m != "supervised" and "supervised" in methods]
-    heads = ["labelled sentences", *(f"{metric}, {m}" for m in methods)]
+    heads = ["labelled examples", *(f"{metric}, {m}" for m in methods)]
     heads += [f"{method} is better by" for method in better]
     lines = [f"| {' | '.join(heads)} |", f"|{'---:|' * len(heads)}"]
-    for sentences, found in scores.items():
+    for count, found in scores.items():
         found = {method: np.array(values) for method, values in found.items()}
-        cells = [f"{sentences:,}", *(with_error(v, 1) for v in found.values())]
+        cells = [f"{count:,}", *(with_error(v, 1) for v in found.values())]
         cells += [with_error(found[m] - found["supervised"], 1) for m in better]
         lines.append(f"| {' | '.join(cells)} |")
     return "\n".join(lines)
 
 
 def draw(scores, curves, metric, path):
-    """Draws scores over labelled sentences, and through training with the fewest.
+    """Draws scores over the number of labels, and through training with the fewest.
 
     Args:
-        scores: Number of sentences -> method -> scores of the seeds.
+        scores: Number of labelled examples -> method -> scores of the seeds.
         curves: Method -> pairs of updates and scores, arrays `[seeds, points]`.
         metric: Name of the score.
         path: File to write.
@@ -150,9 +211,9 @@ def draw(scores, curves, metric, path):
         method: ([*scores], np.array([found[method] for found in scores.values()]).T)
         for method in scores[few]
     }
-    panels = [(curves, f"updates, with {few:,} labelled sentences", "linear")]
+    panels = [(curves, f"updates, with {few:,} labelled examples", "linear")]
     if len(scores) > 1:
-        panels.insert(0, (over_labels, "labelled sentences", "log"))
+        panels.insert(0, (over_labels, "labelled examples", "log"))
     figure = Figure(figsize=(5 * len(panels), 4), layout="constrained")
     axes = figure.subplots(1, len(panels), squeeze=False)[0]
     for axis, (lines, label, scale) in zip(axes, panels, strict=True):
@@ -184,18 +245,20 @@ def curves_of(scores, metric, settings):
 
 
 def main(settings):
-    task = TASKS[settings.task]({"train": settings.train, "dev": settings.dev})
+    _, make_task = TASKS[settings.task]
+    task = make_task(settings.train, settings.dev, None)
     if not all(0 < fraction <= 1 for fraction in settings.fractions):
         raise ValueError("--fractions must be above 0 and at most 1.")
-    total, rows = len(task.splits["train"].examples), []
+    total, rows = len(task.splits["train"]), []
     counts = [round(fraction * total) for fraction in sorted(settings.fractions)]
     for method in settings.methods:
         configuration(method, total, 0, settings).check()
     # Seed by seed, so that a stopped comparison has all of some seeds.
     for seed in range(settings.seeds):
         for count in counts:
+            part = make_task(settings.train, settings.dev, count)
             for method in settings.methods:
-                found = score(method, count, seed, task, settings)
+                found = score(configuration(method, count, seed, settings), part)
                 rows.append((count, method, seed, found))
     output = Path(settings.output)
     with open(output / "scores.csv", "w", newline="") as file:
@@ -213,5 +276,5 @@ def main(settings):
 if __name__ == "__main__":
     try:
         main(tyro.cli(Settings, description=__doc__, use_underscores=True))
-    except ValueError as error:
+    except (TypeError, ValueError, OSError) as error:
         raise SystemExit(f"Error: {error}") from error

@@ -1,0 +1,194 @@
+"""Trains taggers and parsers one by one, and together on one encoder.
+
+    python -m benchmarks.cross_view_tasks tasks.toml --unlabelled wiki.txt \\
+        --new_task entities --output RESULTS
+
+Supervised and by Cross-View Training, each task has as many updates (Clark's
+thesis, table 4.2). A new task is learned from nothing, and on the encoder that the
+others have left, which stays as it is (table 4.5). The TOML file is that of
+`recipes/cvt_multitask.py`. Called again, it goes on where it was stopped.
+"""
+
+import csv
+import dataclasses
+import json
+from pathlib import Path
+
+import numpy as np
+import tyro
+
+from benchmarks.comparison import with_error
+from benchmarks.cross_view_labels import first, value_of
+from keras_corrupt.semi_supervised import (
+    CrossViewConfig,
+    CrossViewMultiTaskConfig,
+    ParsingConfig,
+    train,
+    train_together,
+)
+from keras_corrupt.tasks.task_files import read_task_file
+
+#: Whether there is text without labels -> what that is called.
+METHODS = {False: "supervised", True: "CVT"}
+
+
+@dataclasses.dataclass
+class Settings:
+    """What to train."""
+
+    task_file: tyro.conf.Positional[str]
+    """The tasks, in TOML."""
+    unlabelled: tuple[str, ...]
+    """Text without labels, for Cross-View Training."""
+    output: str
+    """Directory for the runs and the table."""
+    new_task: str | None = None
+    """One of the tasks, that the others' encoders have not learned."""
+    max_train: int | None = None
+    """Labelled sentences of each task, at most."""
+    preset: str = "tiny"
+    """Size of the networks."""
+    seeds: int = 3
+    """Runs of each."""
+    steps: int = 2000
+    """Updates for each task; together, as many times that as there are tasks."""
+    batch_size: int = 32
+    """Sentences in an update."""
+    max_unlabelled: int = 100_000
+    """Unlabelled sentences, at most."""
+    ema: float = 0.99
+    """Momentum of the average of the weights."""
+    options: dict[str, str] = dataclasses.field(default_factory=dict)
+    """Other settings of all runs, as the recipes have them: `--options
+    unlabelled_dropout 0.4 dtype auto`."""
+
+
+class Runs:
+    """The runs of one seed."""
+
+    def __init__(self, tasks, settings, seed):
+        self.settings, self.seed = settings, seed
+        self.new = [task for task in tasks if task.name == settings.new_task]
+        self.known = [task for task in tasks if task not in self.new]
+
+    def configuration(self, config_class, name, steps, with_text, **options):
+        settings = self.settings
+        return config_class(
+            output=str(Path(settings.output, "runs", f"{name}, seed {self.seed}")),
+            unlabelled=settings.unlabelled if with_text else (),
+            max_unlabelled=settings.max_unlabelled,
+            steps=steps,
+            interval=max(steps // 5, 1),
+            batch_size=settings.batch_size,
+            ema=settings.ema,
+            seed=self.seed,
+            **{"preset": settings.preset} | options,
+            **{name: value_of(text) for name, text in settings.options.items()},
+        )
+
+    def alone(self, task, name, with_text=False, **options):
+        """Returns the score of a run on one task."""
+        parses = task.kind == "dependency_parsing"
+        config = self.configuration(
+            ParsingConfig if parses else CrossViewConfig,
+            f"{task.name} {name}",
+            self.settings.steps,
+            with_text,
+            **options,
+        )
+        finish(train, task, config, [config.output])
+        return score(task, config.output)
+
+    def together(self, with_text):
+        """Returns the directories of the known tasks' models on one encoder."""
+        config = self.configuration(
+            CrossViewMultiTaskConfig,
+            f"together {METHODS[with_text]}",
+            self.settings.steps * len(self.known),
+            with_text,
+        )
+        outputs = [Path(config.output, task.name) for task in self.known]
+        finish(train_together, self.known, config, outputs)
+        return outputs
+
+    def scores(self):
+        """Yields (task, how it was learned, score)."""
+        for with_text, method in METHODS.items():
+            for task in self.known:
+                yield task, f"alone, {method}", self.alone(task, method, with_text)
+            outputs = self.together(with_text)
+            for task, output in zip(self.known, outputs, strict=True):
+                yield task, f"together, {method}", score(task, output)
+            for task in self.new:
+                found = self.alone(
+                    task,
+                    f"after {method}",
+                    preset=str(outputs[0] / "preset"),
+                    freeze_encoder=True,
+                )
+                yield task, f"together, {method}", found
+        for task in self.new:
+            yield task, "alone, supervised", self.alone(task, "supervised")
+
+
+def finish(run, task, config, outputs):
+    """Trains what has not been trained to its end."""
+    if not all(Path(output, "results.json").exists() for output in outputs):
+        print(f"\n=== {Path(config.output).name} ===", flush=True)
+        if run(task, config) is None:
+            raise SystemExit(130)
+
+
+def score(task, output):
+    """Returns a task's main score."""
+    results = json.loads(Path(output, "results.json").read_text())
+    return results["dev"][task.main_metric]
+
+
+def table(rows):
+    """Returns the table, in Markdown.
+
+    Args:
+        rows: Tuples of task and metric, how it was learned, seed, score.
+
+    >>> print(table([("pos", "alone", 0, 1.0), ("pos", "alone", 1, 3.0)]))
+    | | pos |
+    |---|---:|
+    | alone | 2.0 ± 1.0 |
+    """
+    tasks = [*dict.fromkeys(task for task, *_ in rows)]
+    lines = [f"| | {' | '.join(tasks)} |", f"|---|{'---:|' * len(tasks)}"]
+    for method in sorted({method for _, method, *_ in rows}, reverse=True):
+        cells = []
+        for task in tasks:
+            found = [value for t, m, _, value in rows if (t, m) == (task, method)]
+            cells.append(with_error(np.array(found), 1) if found else "")
+        lines.append(f"| {method} | {' | '.join(cells)} |")
+    return "\n".join(lines)
+
+
+def main(settings):
+    tasks = read_task_file(settings.task_file)
+    names = [task.name for task in tasks]
+    if settings.new_task and settings.new_task not in names:
+        raise ValueError(
+            f"--new_task must be one of {', '.join(names)}; got {settings.new_task!r}."
+        )
+    tasks = [first(task, settings.max_train) for task in tasks]
+    rows = []
+    for seed in range(settings.seeds):
+        for task, method, found in Runs(tasks, settings, seed).scores():
+            rows.append((f"{task.name} ({task.main_metric})", method, seed, found))
+    output = Path(settings.output)
+    with open(output / "scores.csv", "w", newline="") as file:
+        csv.writer(file).writerows([("task", "method", "seed", "score"), *rows])
+    text = table(rows)
+    (output / "table.md").write_text(text + "\n")
+    print(f"\n{text}")
+
+
+if __name__ == "__main__":
+    try:
+        main(tyro.cli(Settings, description=__doc__, use_underscores=True))
+    except (TypeError, ValueError, OSError) as error:
+        raise SystemExit(f"Error: {error}") from error
