@@ -8,6 +8,14 @@ from keras_corrupt import models
 from keras_corrupt.devices import flash_attention, hardware_random, splash_attention
 from keras_corrupt.training import AdamW
 from tests.conftest import SIZES, make_inputs
+from tests.semi_supervised.conftest import (
+    make_parser,
+    make_tagger,
+    make_token_tagger,
+    make_translator,
+    one_batch,
+    sentences_of,
+)
 
 pytestmark = pytest.mark.skipif(
     keras.backend.backend() != "jax", reason="accelerators are JAX's"
@@ -16,10 +24,17 @@ pytestmark = pytest.mark.skipif(
 ENCODER = SIZES["discriminator"]
 RELATIVE = {"relative_positions": {"num_buckets": 8, "max_distance": 16}}
 IDS = {name: SIZES[name] for name in ("mask_id", "unmaskable_ids")}
+BOTH = {name: SIZES[name] for name in ("discriminator", "generator")}
 SYSTEMS = {
     "MaskedLM": {"encoder": ENCODER},
-    "Electra": {name: SIZES[name] for name in ("discriminator", "generator")},
+    "Electra": BOTH,
+    "AdversarialElectra": BOTH,
+    "UnigramElectra": {"discriminator": ENCODER},
+    "ReplaceMLM": BOTH,
+    "AllTokensMLM": BOTH,
     "Electric": {"discriminator": ENCODER, "generator": {}},
+    "ElectraTT": {"discriminator": ENCODER, "generator": {}},
+    "TwoTower": {"encoder": ENCODER},
     "Teams": {"discriminator": ENCODER, "generator_layers": 1, "num_negatives": 3},
     "CocoLM": {
         "discriminator": {**ENCODER, "embedding_size": 16},
@@ -33,14 +48,13 @@ def hardware(monkeypatch):
     monkeypatch.setattr(hardware_random, "is_used", lambda: True)
 
 
-def lowered(model, platforms, checks=(), length=20):
-    """Returns the program of a model's training step."""
+def lowered(model, data, platforms, checks=()):
+    """Returns the program of a model's training step on a batch."""
     import jax
 
     model.compile(AdamW(1e-4, global_clipnorm=1.0), jit_compile=False)
     model.optimizer.build(model.trainable_variables)
-    inputs = make_inputs(length=length)
-    model._symbolic_build(data_batch=(inputs,))
+    model._symbolic_build(data_batch=data)
     state = model._get_jax_state(
         trainable_variables=True,
         non_trainable_variables=True,
@@ -48,7 +62,7 @@ def lowered(model, platforms, checks=(), length=20):
         metrics_variables=True,
     )
     shapes = jax.tree.map(
-        lambda x: jax.ShapeDtypeStruct(np.shape(x), x.dtype), (state, (inputs,))
+        lambda x: jax.ShapeDtypeStruct(np.shape(x), x.dtype), (state, data)
     )
     exported = jax.export.export(
         jax.jit(model.train_step), platforms=platforms, disabled_checks=checks
@@ -60,13 +74,23 @@ def lowered(model, platforms, checks=(), length=20):
 @pytest.mark.parametrize("system", SYSTEMS)
 def test_a_step_lowers(system, dtype):
     model = getattr(models, system)(**SYSTEMS[system], **IDS, dtype=dtype)
-    program = lowered(model, ["cuda", "tpu"])
+    program = lowered(model, (make_inputs(),), ["cuda", "tpu"])
     # Nothing goes back to Python, and numbers are drawn in hardware.
     assert "callback" not in program
     assert "stablehlo.rng_bit_generator" in program
     if dtype == "mixed_bfloat16":
         products = [x for x in program.splitlines() if "stablehlo.dot_general" in x]
         assert sum("bf16" in x for x in products) > 0.8 * len(products)
+
+
+@pytest.mark.parametrize(
+    "make", [make_tagger, make_parser, make_translator, make_token_tagger]
+)
+def test_a_step_of_cross_view_training_lowers(make):
+    model = make(dtype="mixed_bfloat16")
+    program = lowered(model, one_batch(model, sentences_of(4)[0]), ["cuda", "tpu"])
+    assert "callback" not in program
+    assert "stablehlo.rng_bit_generator" in program
 
 
 @pytest.fixture
@@ -99,7 +123,7 @@ def test_attention_is_cudnns_where_it_has_a_kernel(changes, dtype, layers, an_h1
     model = models.MaskedLM({**ENCODER, **changes}, **IDS, dtype=dtype)
     calls = ["__cudnn$fmhaScaleBiasSoftmax", "__cudnn$fmhaScaleBiasSoftmaxBackward"]
     checks = [jax.export.DisabledSafetyCheck.custom_call(call) for call in calls]
-    program = lowered(model, ["cuda"], checks)
+    program = lowered(model, (make_inputs(),), ["cuda"], checks)
     for call in calls:
         assert program.count(f"@{call}(") == layers
 
@@ -120,5 +144,5 @@ def test_attention_is_splash_where_it_has_a_kernel(
     monkeypatch.setattr(splash_attention, "is_available", lambda: True)
     encoder = {**ENCODER, "max_length": 128, **changes}
     model = models.MaskedLM(encoder, **IDS, dtype="mixed_bfloat16")
-    program = lowered(model, ["tpu"], length=length)
+    program = lowered(model, (make_inputs(length=length),), ["tpu"])
     assert program.count("@tpu_custom_call(") == kernels

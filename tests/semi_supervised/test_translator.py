@@ -231,6 +231,20 @@ def test_it_learns_to_translate():
     assert np.mean([a == b for a, b in zip(found, expected, strict=True)]) > 0.7
 
 
+def test_in_bfloat16_it_computes_the_same_but_for_rounding(translator):
+    rounded = make_translator(dtype="mixed_bfloat16")
+    strong(translator)
+    rounded.set_weights(translator.get_weights())
+    inputs, _ = batch_of(translator)
+    for name, expected in logits_of(translator, inputs).items():
+        found = logits_of(rounded, inputs)[name].astype("float32")
+        error = np.abs(found - expected).max()
+        assert 0 < error < 0.05 * np.abs(expected).max(), name
+    # The search goes on from cells in float32.
+    sentences, _ = sentences_of(2)
+    assert len(rounded.predictions(sentences)) == 2
+
+
 def test_predictions_are_the_same_whatever_the_batch():
     translator, (sentences, _) = make_translator(beam_size=1), sentences_of(7)
     kernel = 20 * np.array(translator.primary.output_kernel)

@@ -34,6 +34,5 @@ class TranslationConfig(CrossViewConfig):
     hard_targets: tyro.conf.Suppress[bool] = True  # the translations that are found
     confidence: tyro.conf.Suppress[float] = 0.0  # for words that are classes
     freeze_encoder: tyro.conf.Suppress[bool] = False
-    dtype: tyro.conf.Suppress[str] = "float32"
 
     OF_MODEL = ("beam_size", "attention_dropout", "target_smoothing")

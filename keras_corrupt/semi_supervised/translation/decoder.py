@@ -143,7 +143,10 @@ class Decoder(keras.layers.Layer):
         """
         size = self.projection_size
         starts = [start(summary) for start in self.starts]
-        return [(start[..., :size], start[..., size:]) for start in starts]
+        return [
+            (start[..., :size], ops.cast(start[..., size:], "float32"))
+            for start in starts
+        ]
 
     def step(self, word_ids, states):
         """Reads one word of each translation.
