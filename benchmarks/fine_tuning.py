@@ -24,10 +24,10 @@ from keras_corrupt.downstream import FinetuneConfig, finetune
 from keras_corrupt.evaluation.similarity import name_of
 from keras_corrupt.tasks.domain_tasks import DOMAIN_TASKS, DomainTask
 
-LONG = ("CoLA", "SST-2", "QQP", "QNLI", "CoNLL-2000")
+LONG = ("CoLA", "SST-2", "QQP", "QNLI", "MNLI", "CoNLL-2000")
 #: Small sets, which want more passes.
 SHORT = ("MRPC", "STS-B", "RTE", "WNUT-17", *DOMAIN_TASKS)
-NINE = tuple(name for name in LONG + SHORT if name not in DOMAIN_TASKS)
+NINE = tuple(n for n in LONG + SHORT if n not in ("MNLI", *DOMAIN_TASKS))
 NEW = "new weights"
 
 
@@ -147,6 +147,8 @@ def plot(found, path):
 
 def main():
     settings = tyro.cli(Settings, description=__doc__, use_underscores=True)
+    if unknown := {*settings.tasks} - {*LONG, *SHORT}:
+        raise SystemExit(f"--tasks may be {LONG + SHORT}; got {sorted(unknown)}.")
     columns = {name_of(preset): preset for preset in settings.presets}
     if len(columns) < len(settings.presets):
         raise SystemExit(f"Two of {settings.presets} have one name: {[*columns]}.")
