@@ -12,10 +12,8 @@ which every second one is unlabelled where there is text (Clark's thesis, figure
 weights, on the sentences to evaluate on. Called again, it goes on where it was stopped.
 """
 
-import ast
 import csv
 import dataclasses
-import json
 from pathlib import Path
 from typing import Literal
 
@@ -23,7 +21,7 @@ import numpy as np
 import tyro
 
 from benchmarks.comparison import with_error
-from keras_corrupt import semi_supervised
+from benchmarks.cross_view import CrossViewSettings, finish, first, score
 from keras_corrupt.semi_supervised import (
     CrossViewConfig,
     ImageConfig,
@@ -58,13 +56,6 @@ def images(train, dev, count):
     return ImageTask("images", {"train": train, "dev": dev}, max_train=count)
 
 
-def first(task, count):
-    """Leaves a task its first sentences to learn from; all if there is no number."""
-    if count:
-        task.splits["train"] = task.splits["train"].take(count)
-    return task
-
-
 #: Task -> class of its configuration, and function of the files to learn from, those to
 #: evaluate on and the number of sentences or images to learn from.
 TASKS = {
@@ -96,8 +87,8 @@ METHODS = {
 COLUMNS = ("labelled", "method", "seed", "score")
 
 
-@dataclasses.dataclass
-class Settings:
+@dataclasses.dataclass(kw_only=True)
+class Settings(CrossViewSettings):
     """What to train."""
 
     task: tyro.conf.Positional[Literal[tuple(TASKS)]]
@@ -106,68 +97,19 @@ class Settings:
     """File of labelled sentences; of translation two, of images any number."""
     dev: tuple[str, ...]
     """That of the sentences to evaluate on."""
-    unlabelled: tuple[str, ...]
-    """Text or images without labels."""
-    output: str
-    """Directory for the runs, the table and the plot."""
-    preset: str = "tiny"
-    """Size of the networks, or a pretrained encoder."""
     fractions: tuple[float, ...] = (0.05, 0.25, 1.0)
     """Parts of the labelled sentences."""
     methods: tuple[Literal[tuple(METHODS)], ...] = ("supervised", "CVT")
     """How to train."""
-    seeds: int = 3
-    """Runs of each."""
-    steps: int = 2000
-    """Updates of each run."""
-    batch_size: int = 32
-    """Sentences or images in an update."""
-    max_unlabelled: int = 100_000
-    """Unlabelled sentences or images, at most."""
-    ema: float = 0.99
-    """Momentum of the average of the weights."""
-    options: dict[str, str] = dataclasses.field(default_factory=dict)
-    """Other settings of all runs, as the task's recipe has them: `--options
-    unlabelled_dropout 0.4 channels "(8, 8, 8, 16, 16, 16, 32, 16, 8)"`."""
-
-
-def value_of(text):
-    """Returns what an option's text means: Python's literals, or itself.
-
-    >>> value_of("0.4"), value_of("(8, 16)"), value_of("auto")
-    (0.4, (8, 16), 'auto')
-    """
-    try:
-        return ast.literal_eval(text)
-    except (SyntaxError, ValueError):
-        return text
 
 
 def configuration(method, count, seed, settings):
     """Returns the configuration of a run."""
     config_class, _ = TASKS[settings.task]
-    return config_class(
-        output=str(Path(settings.output, "runs", f"{count} {method}, seed {seed}")),
-        preset=settings.preset,
-        unlabelled=() if method == "supervised" else settings.unlabelled,
-        max_unlabelled=settings.max_unlabelled,
-        steps=settings.steps,
-        interval=max(settings.steps // 5, 1),
-        batch_size=settings.batch_size,
-        ema=settings.ema,
-        seed=seed,
-        **METHODS[method] | {k: value_of(v) for k, v in settings.options.items()},
+    with_text = method != "supervised"
+    return settings.configuration(
+        config_class, f"{count} {method}", seed, with_text, **METHODS[method]
     )
-
-
-def score(config, task):
-    """Returns the main score of a run, which is trained if it has not been."""
-    results = Path(config.output, "results.json")
-    if not results.exists():
-        print(f"\n=== {Path(config.output).name} ===", flush=True)
-        if getattr(semi_supervised, config.TRAIN)(task, config) is None:
-            raise SystemExit(130)
-    return json.loads(results.read_text())["dev"][task.main_metric]
 
 
 def table(scores, metric):
@@ -258,8 +200,9 @@ def main(settings):
         for count in counts:
             part = make_task(settings.train, settings.dev, count)
             for method in settings.methods:
-                found = score(configuration(method, count, seed, settings), part)
-                rows.append((count, method, seed, found))
+                config = configuration(method, count, seed, settings)
+                finish(part, config)
+                rows.append((count, method, seed, score(part, config.output)))
     output = Path(settings.output)
     with open(output / "scores.csv", "w", newline="") as file:
         csv.writer(file).writerows([COLUMNS, *rows])

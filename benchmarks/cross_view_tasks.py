@@ -11,20 +11,17 @@ others have left, which stays as it is (table 4.5). The TOML file is that of
 
 import csv
 import dataclasses
-import json
 from pathlib import Path
 
 import numpy as np
 import tyro
 
 from benchmarks.comparison import with_error
-from benchmarks.cross_view_labels import first, value_of
+from benchmarks.cross_view import CrossViewSettings, finish, first, score
 from keras_corrupt.semi_supervised import (
     CrossViewConfig,
     CrossViewMultiTaskConfig,
     ParsingConfig,
-    train,
-    train_together,
 )
 from keras_corrupt.tasks.task_files import read_task_file
 
@@ -32,35 +29,16 @@ from keras_corrupt.tasks.task_files import read_task_file
 METHODS = {False: "supervised", True: "CVT"}
 
 
-@dataclasses.dataclass
-class Settings:
-    """What to train."""
+@dataclasses.dataclass(kw_only=True)
+class Settings(CrossViewSettings):
+    """What to train; `--steps` are those for each task."""
 
     task_file: tyro.conf.Positional[str]
     """The tasks, in TOML."""
-    unlabelled: tuple[str, ...]
-    """Text without labels, for Cross-View Training."""
-    output: str
-    """Directory for the runs and the table."""
     new_task: str | None = None
     """One of the tasks, that the others' encoders have not learned."""
     max_train: int | None = None
     """Labelled sentences of each task, at most."""
-    preset: str = "tiny"
-    """Size of the networks."""
-    seeds: int = 3
-    """Runs of each."""
-    steps: int = 2000
-    """Updates for each task; together, as many times that as there are tasks."""
-    batch_size: int = 32
-    """Sentences in an update."""
-    max_unlabelled: int = 100_000
-    """Unlabelled sentences, at most."""
-    ema: float = 0.99
-    """Momentum of the average of the weights."""
-    options: dict[str, str] = dataclasses.field(default_factory=dict)
-    """Other settings of all runs, as the recipes have them: `--options
-    unlabelled_dropout 0.4 dtype auto`."""
 
 
 class Runs:
@@ -71,44 +49,30 @@ class Runs:
         self.new = [task for task in tasks if task.name == settings.new_task]
         self.known = [task for task in tasks if task not in self.new]
 
-    def configuration(self, config_class, name, steps, with_text, **options):
-        settings = self.settings
-        return config_class(
-            output=str(Path(settings.output, "runs", f"{name}, seed {self.seed}")),
-            unlabelled=settings.unlabelled if with_text else (),
-            max_unlabelled=settings.max_unlabelled,
-            steps=steps,
-            interval=max(steps // 5, 1),
-            batch_size=settings.batch_size,
-            ema=settings.ema,
-            seed=self.seed,
-            **{"preset": settings.preset} | options,
-            **{name: value_of(text) for name, text in settings.options.items()},
-        )
-
-    def alone(self, task, name, with_text=False, **options):
+    def alone(self, task, name, with_text=False, **own):
         """Returns the score of a run on one task."""
         parses = task.kind == "dependency_parsing"
-        config = self.configuration(
+        config = self.settings.configuration(
             ParsingConfig if parses else CrossViewConfig,
             f"{task.name} {name}",
-            self.settings.steps,
+            self.seed,
             with_text,
-            **options,
+            **own,
         )
-        finish(train, task, config, [config.output])
+        finish(task, config)
         return score(task, config.output)
 
     def together(self, with_text):
         """Returns the directories of the known tasks' models on one encoder."""
-        config = self.configuration(
+        config = self.settings.configuration(
             CrossViewMultiTaskConfig,
             f"together {METHODS[with_text]}",
-            self.settings.steps * len(self.known),
+            self.seed,
             with_text,
+            steps=self.settings.steps * len(self.known),
         )
         outputs = [Path(config.output, task.name) for task in self.known]
-        finish(train_together, self.known, config, outputs)
+        finish(self.known, config, outputs)
         return outputs
 
     def scores(self):
@@ -129,20 +93,6 @@ class Runs:
                 yield task, f"together, {method}", found
         for task in self.new:
             yield task, "alone, supervised", self.alone(task, "supervised")
-
-
-def finish(run, task, config, outputs):
-    """Trains what has not been trained to its end."""
-    if not all(Path(output, "results.json").exists() for output in outputs):
-        print(f"\n=== {Path(config.output).name} ===", flush=True)
-        if run(task, config) is None:
-            raise SystemExit(130)
-
-
-def score(task, output):
-    """Returns a task's main score."""
-    results = json.loads(Path(output, "results.json").read_text())
-    return results["dev"][task.main_metric]
 
 
 def table(rows):

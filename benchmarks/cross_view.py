@@ -1,0 +1,100 @@
+"""What comparisons of Cross-View Training have in common."""
+
+import ast
+import dataclasses
+import json
+from pathlib import Path
+
+from keras_corrupt import semi_supervised
+
+
+@dataclasses.dataclass(kw_only=True)
+class CrossViewSettings:
+    """What all runs have."""
+
+    unlabelled: tuple[str, ...]
+    """Text or images without labels, for Cross-View Training."""
+    output: str
+    """Directory for the runs, the table and the plot."""
+    preset: str = "tiny"
+    """Size of the networks, or a pretrained encoder."""
+    seeds: int = 3
+    """Runs of each."""
+    steps: int = 2000
+    """Updates of each run."""
+    batch_size: int = 32
+    """Sentences or images in an update."""
+    max_unlabelled: int = 100_000
+    """Unlabelled sentences or images, at most."""
+    ema: float = 0.99
+    """Momentum of the average of the weights."""
+    options: dict[str, str] = dataclasses.field(default_factory=dict)
+    """Other settings of all runs, as the task's recipe has them: `--options
+    unlabelled_dropout 0.4 channels "(8, 8, 8, 16, 16, 16, 32, 16, 8)"`."""
+
+    def configuration(self, config_class, name, seed, with_text, steps=None, **own):
+        """Returns the configuration of a run.
+
+        Args:
+            config_class: `CrossViewConfig` or one derived from it.
+            name: What the run is called.
+            seed: Its seed.
+            with_text: Whether it learns from what has no labels, too.
+            steps: Its updates, if not `self.steps`.
+            own: Other settings of its own.
+        """
+        steps = steps or self.steps
+        options = {name: value_of(text) for name, text in self.options.items()}
+        return config_class(
+            output=str(Path(self.output, "runs", f"{name}, seed {seed}")),
+            unlabelled=self.unlabelled if with_text else (),
+            max_unlabelled=self.max_unlabelled,
+            steps=steps,
+            interval=max(steps // 5, 1),
+            batch_size=self.batch_size,
+            ema=self.ema,
+            seed=seed,
+            **{"preset": self.preset} | own | options,
+        )
+
+
+def value_of(text):
+    """Returns what an option's text means: Python's literals, or itself.
+
+    >>> value_of("0.4"), value_of("(8, 16)"), value_of("auto")
+    (0.4, (8, 16), 'auto')
+    """
+    try:
+        return ast.literal_eval(text)
+    except (SyntaxError, ValueError):
+        return text
+
+
+def first(task, count):
+    """Leaves a task its first sentences to learn from; all if there is no number."""
+    if count:
+        task.splits["train"] = task.splits["train"].take(count)
+    return task
+
+
+def finish(task, config, outputs=()):
+    """Trains, unless it has been done.
+
+    Args:
+        task: The task, or a list of those learned together.
+        config: The run's configuration.
+        outputs: Where it leaves results, if not in its own directory.
+    """
+    if not all(results_of(output).exists() for output in outputs or [config.output]):
+        print(f"\n=== {Path(config.output).name} ===", flush=True)
+        if getattr(semi_supervised, config.TRAIN)(task, config) is None:
+            raise SystemExit(130)
+
+
+def score(task, output):
+    """Returns a task's main score, on the sentences to evaluate on."""
+    return json.loads(results_of(output).read_text())["dev"][task.main_metric]
+
+
+def results_of(output):
+    return Path(output, "results.json")
