@@ -70,6 +70,8 @@ TASKS = {
 METHODS = {
     "supervised": {},
     "CVT": {},
+    # Knows the words of the text, and learns nothing from it.
+    "vocabulary_alone": {"confidence": 0.999999},
     # The thesis's baselines (4.3.2).
     "word_dropout": {"views": ("word_dropout",)},
     "vat": {"views": ("vat",)},
