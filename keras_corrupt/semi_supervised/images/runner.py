@@ -241,6 +241,13 @@ def banner(kinds, model, config):
     seen = f"views {', '.join(model.views)}"
     if model.auxiliary:
         seen += f" ({modules} modules, perturbation {model.perturbation})"
+    count, numbers = sum(len(k.images) for k in kinds), height * width * colours
+    prepared = f"{height} x {width}, {colours} colours, {config.preprocessing}"
+    if config.preprocessing == "zca" and count < numbers:
+        prepared += (
+            f" of only {count:,}: images of {numbers:,} numbers that are not among "
+            "them look unlike them then; --preprocessing colours takes few"
+        )
     lines = {
         "model": f"{type(model).__name__} {config.preset}, {len(model.labels)} labels",
         "backend": keras.backend.backend(),
@@ -249,7 +256,7 @@ def banner(kinds, model, config):
         "unlabelled": f"{len(kinds[1].images):,} images, {seen}"
         if len(kinds) > 1
         else "none: the primary module learns alone",
-        "images": f"{height} x {width}, {colours} colours, {config.preprocessing}",
+        "images": prepared,
         "run": f"{config.steps:,} updates of {config.batch_size} images, "
         f"{flops:.2e} FLOPs each, {config.steps * flops:.2e} in all",
         "output": config.output,
