@@ -70,7 +70,8 @@ TASKS = {
 METHODS = {
     "supervised": {},
     "CVT": {},
-    # Knows the words of the text, and learns nothing from it.
+    # A tagger that knows the text's words and learns nothing from it: what learns from
+    # smoothed labels is never so sure.
     "vocabulary_alone": {"confidence": 0.999999},
     # The thesis's baselines (4.3.2).
     "word_dropout": {"views": ("word_dropout",)},

@@ -245,8 +245,8 @@ def banner(kinds, model, config):
     prepared = f"{height} x {width}, {colours} colours, {config.preprocessing}"
     if config.preprocessing == "zca" and count < numbers:
         prepared += (
-            f" of only {count:,}: images of {numbers:,} numbers that are not among "
-            "them look unlike them then; --preprocessing colours takes few"
+            f" fitted to {count:,} images, fewer than an image has numbers "
+            f"({numbers:,}): others may look different; --preprocessing colours needs few"
         )
     lines = {
         "model": f"{type(model).__name__} {config.preset}, {len(model.labels)} labels",

@@ -107,7 +107,7 @@ def test_the_image_recipe_runs_without_files(monkeypatch, tmp_path, capsys):
     runpy.run_path(str(IMAGE_RECIPE), run_name="__main__")
     text = capsys.readouterr().out
     assert "unlabelled: 100 images, views regions, vat (3 x 3 modules" in text
-    assert "zca of only" in text
+    assert "zca fitted to" in text
     assert "dev: accuracy" in text
     assert (tmp_path / "out" / "preset" / "config.json").exists()
 
@@ -123,7 +123,7 @@ def test_the_image_recipe_reads_files(monkeypatch, files, tmp_path, capsys):
     runpy.run_path(str(IMAGE_RECIPE), run_name="__main__")
     text = capsys.readouterr().out
     assert "labelled:   8 images" in text and "learns alone" in text
-    assert "of only" not in text
+    assert "fitted to" not in text
     lines = (tmp_path / "out" / "predictions" / "test.txt").read_text().split()
     assert len(lines) == 3 and set(lines) <= set("0123")
 
