@@ -246,7 +246,8 @@ def banner(kinds, model, config):
     if config.preprocessing == "zca" and count < numbers:
         prepared += (
             f" fitted to {count:,} images, fewer than an image has numbers "
-            f"({numbers:,}): others may look different; --preprocessing colours needs few"
+            f"({numbers:,}): others may look different; --preprocessing colours needs "
+            "few"
         )
     lines = {
         "model": f"{type(model).__name__} {config.preset}, {len(model.labels)} labels",
