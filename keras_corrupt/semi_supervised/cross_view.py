@@ -103,8 +103,8 @@ class CrossViewConfig:
     """Momentum of an average of the weights that makes the targets (Tarvainen and
     Valpola, 2017); 0 for the weights themselves."""
     vocabulary_size: int = 50_000
-    """Words with a vector of their own: the most frequent ones in all text. A
-    pretrained encoder has its own vocabulary."""
+    """Words with a vector of their own: the most frequent ones in all text, then the
+    first ones of `word_vectors`. A pretrained encoder has its own vocabulary."""
     word_vectors: str | None = None
     """A file of word vectors in GloVe's format to start from, as wide as the preset's:
     300 in base and large."""

@@ -26,6 +26,7 @@ from keras_corrupt.semi_supervised.start import (
     start_class,
     start_from_vectors,
     start_of,
+    words_with_vectors,
 )
 from keras_corrupt.semi_supervised.tagger import CrossViewTagger
 from keras_corrupt.semi_supervised.token_tagger import CrossViewTokenTagger
@@ -83,6 +84,7 @@ def train(task, config):
     keras.utils.set_random_seed(config.seed)
     # Before the text is read, which takes longer.
     start = start_of(from_class, task, config) if from_class else None
+    given_words = words_with_vectors(config)
     output = Path(config.output)
     labelled = Sentences(task.splits["train"].examples)
     unlabelled = unlabelled_of(config)
@@ -95,7 +97,7 @@ def train(task, config):
             identity = {"preset": kept_results.fingerprint(config.preset)}
         else:
             counts = labelled.counts() + unlabelled.counts()
-            start = WordVocabulary.of(counts, config.vocabulary_size)
+            start = WordVocabulary.of(counts, config.vocabulary_size, more=given_words)
             words = fingerprint(start.words, start.characters)
             identity = {"vocabulary": words}
         fingerprints = {

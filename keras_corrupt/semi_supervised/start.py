@@ -13,7 +13,7 @@ from keras_corrupt.models import preset_directory
 from keras_corrupt.semi_supervised.parser import CrossViewParser
 from keras_corrupt.semi_supervised.presets import PRESETS
 from keras_corrupt.semi_supervised.tagger import CrossViewTagger
-from keras_corrupt.semi_supervised.word_vectors import read_word_vectors
+from keras_corrupt.semi_supervised.word_vectors import first_words, read_word_vectors
 
 #: Models of whose presets another task takes encoder and vocabulary.
 TRAINED = (CrossViewTagger, CrossViewParser)
@@ -60,6 +60,13 @@ def start_of(model_class, task, config):
             **task.model_arguments,
         )
     return model_class.from_preset(config.preset, views=(), dtype=config.dtype)
+
+
+def words_with_vectors(config):
+    """Returns the words of the vectors that a run is given, as many as it can know."""
+    if not config.word_vectors:
+        return []
+    return first_words(config.word_vectors, config.vocabulary_size)
 
 
 def start_from_vectors(model, path):

@@ -41,7 +41,7 @@ class WordVocabulary:
         self._characters = {c: i for i, c in enumerate(self.characters, 4)}
 
     @classmethod
-    def of(cls, counts, size, min_count=2):
+    def of(cls, counts, size, min_count=2, more=()):
         """Makes a vocabulary of the most frequent words.
 
         A word below `min_count` is left out, so that training meets unknown words.
@@ -50,6 +50,7 @@ class WordVocabulary:
             counts: Word, as it is written -> how often it occurs.
             size: Words to keep, at most.
             min_count: How often a word must occur, in whatever case.
+            more: Lower-cased words that take the places left, the first ones first.
         """
         words, characters = Counter(), Counter()
         for word, count in counts.items():
@@ -59,7 +60,8 @@ class WordVocabulary:
         by_frequency = sorted(words, key=lambda word: (-words[word], word))
         kept = [word for word in by_frequency if words[word] >= min_count]
         known = sorted(c for c in characters if characters[c] >= min_count)
-        return cls(kept[:size], known)
+        kept = dict.fromkeys([*kept, *more])
+        return cls([*kept][:size], known)
 
     @property
     def num_words(self):

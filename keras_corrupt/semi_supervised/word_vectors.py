@@ -1,10 +1,37 @@
 """Vectors of words that were trained elsewhere, in GloVe's text format."""
 
+import contextlib
 import os
 
 import numpy as np
 
 from keras_corrupt.data.byte_lines import DamagedFileError, byte_lines
+
+
+def first_words(path, number):
+    """Returns the first words that a file has vectors of: GloVe's most frequent ones.
+
+    Those in lower case, as a vocabulary has them.
+
+    Args:
+        path: See `read_word_vectors`.
+        number: How many, at most.
+
+    Raises:
+        ValueError: The file is missing or damaged.
+    """
+    found = {}
+    with errors_that_name(path):
+        for line_number, _, line in byte_lines(str(path)):
+            word, *numbers = line.rstrip(b"\r ").split(b" ")
+            if line_number == 1 and len(numbers) == 1:
+                continue
+            if len(found) == number:
+                break
+            word = word.decode("utf-8")
+            if word == word.lower():
+                found[word] = True
+    return [*found]
 
 
 def read_word_vectors(path, words, size):
@@ -26,10 +53,8 @@ def read_word_vectors(path, words, size):
     Raises:
         ValueError: The file is missing or damaged, or its vectors have another width.
     """
-    if not os.path.isfile(path):
-        raise ValueError(f"The word vectors {path} are not a file.")
     wanted, found, first = set(words), {}, True
-    try:
+    with errors_that_name(path):
         for number, _, line in byte_lines(str(path)):
             fields = line.rstrip(b"\r ").split(b" ")
             if number == 1 and len(fields) == 2:
@@ -46,10 +71,19 @@ def read_word_vectors(path, words, size):
                 found[word] = np.array(fields[-size:], "float32")
                 if not np.isfinite(found[word]).all():
                     raise ValueError(f"line {number} has a number that is not finite")
-    except (ValueError, DamagedFileError, OSError) as error:
-        raise ValueError(f"The word vectors {path}: {error}.") from error
     if not found:
         raise ValueError(
             f"The word vectors {path} have none of the {len(wanted)} words."
         )
     return found
+
+
+@contextlib.contextmanager
+def errors_that_name(path):
+    """Raises what is wrong with a file as a `ValueError` that names it."""
+    if not os.path.isfile(path):
+        raise ValueError(f"The word vectors {path} are not a file.")
+    try:
+        yield
+    except (ValueError, DamagedFileError, OSError) as error:
+        raise ValueError(f"The word vectors {path}: {error}.") from error

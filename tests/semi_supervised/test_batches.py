@@ -7,7 +7,7 @@ from keras_corrupt.data.corpus import CorpusError
 from keras_corrupt.semi_supervised.batches import WordBatches, alternating
 from keras_corrupt.semi_supervised.sentences import Sentences, unlabelled_sentences
 from keras_corrupt.semi_supervised.vocabulary import WordVocabulary
-from keras_corrupt.semi_supervised.word_vectors import read_word_vectors
+from keras_corrupt.semi_supervised.word_vectors import first_words, read_word_vectors
 from tests.semi_supervised.conftest import LETTERS, WORDS, sentences_of
 
 pytestmark = pytest.mark.tensorflow_only
@@ -94,6 +94,8 @@ def test_vocabulary_leaves_rare_words_out_and_knows_words_in_any_case():
     word_ids, _ = vocabulary.encode(["CAT", "rare", "dog"])
     assert word_ids.tolist() == [2, 1, 4]
     assert WordVocabulary.of(counts, size=1).words == ["cat"]
+    more = ["dog", "fish", "cow"]
+    assert WordVocabulary.of(counts, size=4, more=more).words[2:] == ["dog", "fish"]
 
 
 def test_long_words_keep_their_end_mark():
@@ -110,6 +112,15 @@ def test_word_vectors(tmp_path):
         "the": [1, 2, 3],
         "a b": [4, 5, 6],
     }
+
+
+def test_first_words_of_vectors(tmp_path):
+    path = tmp_path / "word2vec.txt"
+    path.write_text("4 3\nthe 1 2 3\nParis 4 5 6\nthe 0 0 0\ncat 7 8 9\ndog 1 1 1\n")
+    assert first_words(path, 2) == ["the", "cat"]
+    assert first_words(path, 9) == ["the", "cat", "dog"]
+    with pytest.raises(ValueError, match="not a file"):
+        first_words(tmp_path / "none", 2)
 
 
 @pytest.mark.parametrize(

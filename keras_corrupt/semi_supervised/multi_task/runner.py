@@ -21,7 +21,7 @@ from keras_corrupt.semi_supervised.multi_task.model import (
 from keras_corrupt.semi_supervised.optimizer import optimizer_of
 from keras_corrupt.semi_supervised.presets import PRESETS
 from keras_corrupt.semi_supervised.sentences import Sentences
-from keras_corrupt.semi_supervised.start import start_from_vectors
+from keras_corrupt.semi_supervised.start import start_from_vectors, words_with_vectors
 from keras_corrupt.semi_supervised.vocabulary import WordVocabulary
 from keras_corrupt.training import loop
 from keras_corrupt.training.checkpoint import Checkpoints
@@ -60,6 +60,7 @@ def train_together(tasks, config):
     output = Path(config.output)
     tasks, removed = without_evaluated(tasks)
     labelled = [Sentences(task.splits["train"].examples) for task in tasks]
+    given_words = words_with_vectors(config)
     unlabelled = runner.unlabelled_of(config)
     settings = {**config.as_dict(), "backend": keras.backend.backend()}
     with (
@@ -67,7 +68,8 @@ def train_together(tasks, config):
         explained_shortage(config.too_little_memory),
     ):
         counts = sum((part.counts() for part in labelled), unlabelled.counts())
-        vocabulary = WordVocabulary.of(counts, config.vocabulary_size)
+        size = config.vocabulary_size
+        vocabulary = WordVocabulary.of(counts, size, more=given_words)
         words = runner.fingerprint(vocabulary.words, vocabulary.characters)
         text = runner.text_fingerprint(unlabelled, tasks)
         fingerprints = {"vocabulary": words, "text": text}

@@ -65,6 +65,9 @@ def files(tmp_path_factory):
     paths["text"] = directory / "text.txt"
     sentences = [words for words in sentences_of(60, 15, 7)[0] if len(words) > 3]
     paths["text"].write_text("\n".join(map(" ".join, sentences)))
+    paths["vectors"] = directory / "glove.txt"
+    size = SIZES["encoder"]["num_filters"] * 3
+    paths["vectors"].write_text(f"cat{' 7' * size}\nzebra{' 8' * size}\n")
     return {name: str(path) for name, path in paths.items()}
 
 

@@ -28,8 +28,12 @@ def both_tasks(task, parsing_task):
 def finished_multi_task(files, both_tasks, tmp_path_factory):
     """A run of a tagger and a parser: its directory and its model."""
     run = tmp_path_factory.mktemp("multi_task") / "run"
-    return run, train_together(
-        both_tasks, config_of(files, run, CrossViewMultiTaskConfig)
+    return run, train_together(both_tasks, multi_task_config(files, run))
+
+
+def multi_task_config(files, run):
+    return config_of(
+        files, run, CrossViewMultiTaskConfig, word_vectors=files["vectors"]
     )
 
 
@@ -37,7 +41,7 @@ def finished_multi_task(files, both_tasks, tmp_path_factory):
 def test_killed_tasks_end_the_same(
     files, both_tasks, finished_multi_task, tmp_path, capsys
 ):
-    config = config_of(files, tmp_path / "killed", CrossViewMultiTaskConfig)
+    config = multi_task_config(files, tmp_path / "killed")
     continued_from_its_middle(
         finished_multi_task, train_together, both_tasks, config, capsys
     )
@@ -45,6 +49,7 @@ def test_killed_tasks_end_the_same(
 
 def test_what_a_run_of_two_tasks_leaves(both_tasks, finished_multi_task):
     run, model = finished_multi_task
+    assert model.parts[0].vocabulary.words[-1] == "zebra"  # that text does not have
     rows = read_metrics(run / "metrics.csv")
     assert rows[-1]["cross_view_loss"] > 0 and rows[-1]["supervised_loss"] > 0
     for task, part, metric in zip(

@@ -1,5 +1,6 @@
 """Runs of taggers, and what all runs have in common."""
 
+import dataclasses
 import json
 import runpy
 from pathlib import Path
@@ -26,7 +27,6 @@ from keras_corrupt.training.out_of_memory import OutOfMemoryError
 from tests.semi_supervised.conftest import (
     LABELS,
     LETTERS,
-    SIZES,
     WORDS,
     make_token_tagger,
 )
@@ -39,11 +39,15 @@ from tests.semi_supervised.whole_runs.conftest import (
 RECIPE = Path(__file__).parents[3] / "recipes" / "cvt_tagging.py"
 
 
+def tagger_config(files, run):
+    return config_of(files, run, mean_teacher=0.9, word_vectors=files["vectors"])
+
+
 @pytest.fixture(scope="module")
 def finished(files, task, tmp_path_factory):
     """A run that nothing disturbed: its directory and its model."""
     run = tmp_path_factory.mktemp("finished") / "run"
-    return run, train(task, config_of(files, run, mean_teacher=0.9))
+    return run, train(task, tagger_config(files, run))
 
 
 @pytest.fixture(scope="module")
@@ -204,16 +208,13 @@ def test_a_word_that_occurs_twice_is_clipped_as_one_gradient():
     np.testing.assert_allclose(found, 1.0, rtol=1e-5)
 
 
-def test_word_vectors_are_where_words_start(tmp_path):
-    path = tmp_path / "glove.txt"
-    size = 3 * SIZES["encoder"]["num_filters"]
-    path.write_text(f"cat {'7 ' * size}".strip() + "\n")
-    table = np.array(
-        compiled(word_vectors=str(path)).encoder.embeddings.word.embeddings
-    )
-    assert (table[WORDS.index("cat") + 2] == 7).all() and (table != 7).any(
-        axis=1
-    ).sum() > 9
+def test_word_vectors_are_where_words_start(files, finished):
+    _, trained = finished
+    assert trained.vocabulary.words[-1] == "zebra"  # that text does not have
+    model = compiled(word_vectors=files["vectors"])
+    table = np.array(model.encoder.embeddings.word.embeddings)
+    assert (table[WORDS.index("cat") + 2] == 7).all()
+    assert (table != 7).any(axis=1).sum() > 9
 
 
 @pytest.mark.parametrize(
@@ -248,11 +249,11 @@ def test_a_task_is_tagging_or_parsing(files, tmp_path):
 def test_a_directory_is_of_one_run(files, task, finished):
     run, _ = finished
     with pytest.raises(ValueError, match="mean_teacher: was 0.9, asked 0.8"):
-        train(task, config_of(files, run, mean_teacher=0.8))
+        train(task, dataclasses.replace(tagger_config(files, run), mean_teacher=0.8))
     splits = {"train": files["train"], "dev": files["train"]}
     other = TaggingTask("pos", splits, scheme="plain")
     with pytest.raises(ValueError, match="another text"):
-        train(other, config_of(files, run, mean_teacher=0.9))
+        train(other, tagger_config(files, run))
 
 
 @pytest.mark.tensorflow_only  # What it is told by is tested on both.
@@ -281,7 +282,7 @@ def test_the_recipe_without_text_is_the_baseline(monkeypatch, files, tmp_path, c
 def test_a_killed_run_ends_with_the_same_weights(
     files, task, finished, tmp_path, capsys
 ):
-    config = config_of(files, tmp_path / "killed", mean_teacher=0.9)
+    config = tagger_config(files, tmp_path / "killed")
     continued_from_its_middle(finished, train, task, config, capsys)
 
 

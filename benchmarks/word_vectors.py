@@ -1,0 +1,72 @@
+"""Trains vectors of words on plain text, which Cross-View Training can start from.
+
+    pip install gensim
+    python -m benchmarks.word_vectors wiki.txt --size 96 --output vectors.txt
+
+Skip-gram with negative sampling (Mikolov et al., 2013), by gensim. GloVe's, from which
+the thesis starts, are of another kind and of some 300 times as many words of text. The
+file has words in lower case, the most frequent ones first, as GloVe's.
+"""
+
+import dataclasses
+import time
+
+import tyro
+
+from keras_corrupt.semi_supervised.sentences import unlabelled_sentences
+
+
+@dataclasses.dataclass(kw_only=True)
+class Settings:
+    """What to train on."""
+
+    text: tyro.conf.Positional[tuple[str, ...]]
+    """Plain text: files, globs or directories."""
+    output: str
+    """The file to write."""
+    size: int = 300
+    """Numbers of a vector: 300 for the thesis's networks, 96 for `tiny`."""
+    epochs: int = 5
+    """Passes over the text."""
+    min_count: int = 5
+    """How often a word must occur to have a vector."""
+    workers: int = 2
+    """Threads."""
+
+
+class LowerCased:
+    """The sentences of some text, as often as they are wanted."""
+
+    def __init__(self, text):
+        self.text = text
+
+    def __iter__(self):
+        for words in unlabelled_sentences(self.text):
+            yield [word.lower() for word in words]
+
+
+def main(settings):
+    from gensim.models import Word2Vec
+
+    start = time.perf_counter()
+    model = Word2Vec(
+        LowerCased(settings.text),
+        vector_size=settings.size,
+        epochs=settings.epochs,
+        min_count=settings.min_count,
+        workers=settings.workers,
+        sg=1,
+        window=5,
+        negative=5,
+    )
+    model.wv.save_word2vec_format(settings.output, write_header=False)
+    seconds = time.perf_counter() - start
+    words, read = len(model.wv), model.corpus_total_words
+    print(f"{words:,} words' vectors of {read:,} words of text, in {seconds:.0f} s.")
+    for word in [word for word in ("good", "three", "paris") if word in model.wv]:
+        near = ", ".join(found for found, _ in model.wv.most_similar(word, topn=5))
+        print(f"{word}: {near}")
+
+
+if __name__ == "__main__":
+    main(tyro.cli(Settings, description=__doc__, use_underscores=True))
