@@ -69,7 +69,13 @@ setup(
     ],
     extras_require={
         "beam": BEAM,
-        "benchmark": [*SQUAD, "keras-hub>=0.21", "psutil>=6", "transformers>=4.56"],
+        "benchmark": [
+            *SQUAD,
+            "gensim>=4.4",
+            "keras-hub>=0.21",
+            "psutil>=6",
+            "transformers>=4.56",
+        ],
         "hubs": ["huggingface-hub>=0.30", "kagglehub>=0.3"],
         "jax": JAX,
         "multitask": MULTITASK,

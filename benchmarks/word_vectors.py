@@ -1,6 +1,5 @@
 """Trains vectors of words on plain text, which Cross-View Training can start from.
 
-    pip install gensim
     python -m benchmarks.word_vectors wiki.txt --size 96 --output vectors.txt
 
 Skip-gram with negative sampling (Mikolov et al., 2013), by gensim. GloVe's, from which
