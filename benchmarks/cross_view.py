@@ -32,7 +32,9 @@ class CrossViewSettings:
     """Other settings of all runs, as the task's recipe has them: `--options
     unlabelled_dropout 0.4 channels "(8, 8, 8, 16, 16, 16, 32, 16, 8)"`."""
 
-    def configuration(self, config_class, name, seed, with_text, steps=None, **own):
+    def configuration(
+        self, config_class, name, seed, with_text, steps=None, start=None, **own
+    ):
         """Returns the configuration of a run.
 
         Args:
@@ -41,12 +43,15 @@ class CrossViewSettings:
             seed: Its seed.
             with_text: Whether it learns from what has no labels, too.
             steps: Its updates, if not `self.steps`.
+            start: Directory of a run whose encoder it starts from, if any.
             own: Other settings of its own.
         """
         steps = steps or self.steps
         options = {name: value_of(text) for name, text in self.options.items()}
+        if start:
+            own |= {"preset": str(Path(start, "preset")), "word_vectors": None}
         return config_class(
-            output=str(Path(self.output, "runs", f"{name}, seed {seed}")),
+            output=str(self.directory(name, seed)),
             unlabelled=self.unlabelled if with_text else (),
             max_unlabelled=self.max_unlabelled,
             steps=steps,
@@ -54,8 +59,12 @@ class CrossViewSettings:
             batch_size=self.batch_size,
             ema=self.ema,
             seed=seed,
-            **{"preset": self.preset} | own | options,
+            **{"preset": self.preset} | options | own,
         )
+
+    def directory(self, name, seed):
+        """Returns where a run is."""
+        return Path(self.output, "runs", f"{name}, seed {seed}")
 
 
 def value_of(text):

@@ -70,6 +70,9 @@ TASKS = {
 METHODS = {
     "supervised": {},
     "CVT": {},
+    # On the encoder of the supervised run, so that no module teaches before it knows
+    # anything.
+    "CVT_on_supervised": {},
     # A tagger that knows the text's words and learns nothing from it: what learns from
     # smoothed labels is never so sure.
     "vocabulary_alone": {"confidence": 0.999999},
@@ -109,9 +112,16 @@ class Settings(CrossViewSettings):
 def configuration(method, count, seed, settings):
     """Returns the configuration of a run."""
     config_class, _ = TASKS[settings.task]
-    with_text = method != "supervised"
+    start = None
+    if method == "CVT_on_supervised":
+        start = settings.directory(f"{count} supervised", seed)
     return settings.configuration(
-        config_class, f"{count} {method}", seed, with_text, **METHODS[method]
+        config_class,
+        f"{count} {method}",
+        seed,
+        with_text=method != "supervised",
+        start=start,
+        **METHODS[method],
     )
 
 
@@ -196,6 +206,8 @@ def main(settings):
         raise ValueError("--fractions must be above 0 and at most 1.")
     total, rows = len(task.splits["train"]), []
     counts = [round(fraction * total) for fraction in sorted(settings.fractions)]
+    if "CVT_on_supervised" in settings.methods and settings.methods[0] != "supervised":
+        raise ValueError("--methods: CVT_on_supervised needs supervised, as the first.")
     for method in settings.methods:
         configuration(method, total, 0, settings).check()
     # Seed by seed, so that a stopped comparison has all of some seeds.

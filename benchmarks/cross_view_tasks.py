@@ -87,7 +87,7 @@ class Runs:
                 found = self.alone(
                     task,
                     f"after {method}",
-                    preset=str(outputs[0] / "preset"),
+                    start=outputs[0],
                     freeze_encoder=True,
                 )
                 yield task, f"together, {method}", found

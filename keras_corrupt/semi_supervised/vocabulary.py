@@ -1,12 +1,24 @@
 """Words and characters as ids."""
 
+import re
 from collections import Counter
 
 import numpy as np
 
 
+def form_of(word):
+    """Returns what is looked up of a word: in lower case, each digit as 0.
+
+    The release of Clark's thesis does so; the characters tell numbers apart.
+
+    >>> form_of("B2B"), form_of("1,984")
+    ('b0b', '0,000')
+    """
+    return re.sub(r"\d", "0", word.lower())
+
+
 class WordVocabulary:
-    """Gives ids to words, by their lower-cased form, and to their characters.
+    """Gives ids to words, by their `form_of`, and to their characters.
 
     Word ids are 0 for padding, 1 for a word that is not known, from 2 on those of
     `words`, and `removed_id` for one that was removed. Character ids are 0 for padding,
@@ -14,7 +26,7 @@ class WordVocabulary:
     those of `characters`.
 
     Args:
-        words: Lower-cased words, each once.
+        words: Forms of words, each once.
         characters: A string of characters, each once.
 
     Raises:
@@ -49,12 +61,12 @@ class WordVocabulary:
         Args:
             counts: Word, as it is written -> how often it occurs.
             size: Words to keep, at most.
-            min_count: How often a word must occur, in whatever case.
-            more: Lower-cased words that take the places left, the first ones first.
+            min_count: How often a form must occur.
+            more: Forms that take the places left, the first ones first.
         """
         words, characters = Counter(), Counter()
         for word, count in counts.items():
-            words[word.lower()] += count
+            words[form_of(word)] += count
             for character in set(word):
                 characters[character] += count
         by_frequency = sorted(words, key=lambda word: (-words[word], word))
@@ -80,7 +92,7 @@ class WordVocabulary:
 
     def encode(self, words):
         """Returns the ids of words, int32 `[words]` and int32 `[words, WIDTH]`."""
-        word_ids = np.array([self._words.get(w.lower(), 1) for w in words], "int32")
+        word_ids = np.array([self._words.get(form_of(w), 1) for w in words], "int32")
         character_ids = np.zeros((len(words), self.WIDTH), "int32")
         for row, word in zip(character_ids, words, strict=True):
             spelled = [self._characters.get(c, 1) for c in word[: self.WIDTH - 2]]

@@ -6,12 +6,11 @@ import os
 import numpy as np
 
 from keras_corrupt.data.byte_lines import DamagedFileError, byte_lines
+from keras_corrupt.semi_supervised.vocabulary import form_of
 
 
 def first_words(path, number):
-    """Returns the first words that a file has vectors of: GloVe's most frequent ones.
-
-    Those in lower case, as a vocabulary has them.
+    """Returns the forms of the first words of a file: in GloVe's, the most frequent.
 
     Args:
         path: See `read_word_vectors`.
@@ -28,9 +27,7 @@ def first_words(path, number):
                 continue
             if len(found) == number:
                 break
-            word = word.decode("utf-8")
-            if word == word.lower():
-                found[word] = True
+            found[form_of(word.decode("utf-8"))] = True
     return [*found]
 
 
@@ -43,12 +40,12 @@ def read_word_vectors(path, words, size):
 
     Args:
         path: The file; `.gz`, `.xz` and `.zst` are decompressed.
-        words: The words that are wanted.
+        words: The forms that are wanted: see `form_of`.
         size: Numbers of a vector.
 
     Returns:
-        Dict from those words that the file has to float32 `[size]`. Of a word that it
-        has twice, the first vector.
+        Dict from those forms that the file has to float32 `[size]`, of several words of
+        a form the first one's.
 
     Raises:
         ValueError: The file is missing or damaged, or its vectors have another width.
@@ -66,7 +63,7 @@ def read_word_vectors(path, words, size):
                     "the model's words have. Give a file of that width"
                 )
             first = False
-            word = b" ".join(fields[:-size]).decode("utf-8")
+            word = form_of(b" ".join(fields[:-size]).decode("utf-8"))
             if word in wanted and word not in found:
                 found[word] = np.array(fields[-size:], "float32")
                 if not np.isfinite(found[word]).all():

@@ -93,6 +93,9 @@ def test_vocabulary_leaves_rare_words_out_and_knows_words_in_any_case():
     assert vocabulary.words == ["cat", "the", "dog"]
     word_ids, _ = vocabulary.encode(["CAT", "rare", "dog"])
     assert word_ids.tolist() == [2, 1, 4]
+    numbers = WordVocabulary.of({"1,984": 1, "2,001": 1}, size=3)
+    assert numbers.words == ["0,000"]
+    assert numbers.encode(["3,14", "3,141"])[0].tolist() == [1, 2]
     assert WordVocabulary.of(counts, size=1).words == ["cat"]
     more = ["dog", "fish", "cow"]
     assert WordVocabulary.of(counts, size=4, more=more).words[2:] == ["dog", "fish"]
@@ -106,19 +109,20 @@ def test_long_words_keep_their_end_mark():
 
 def test_word_vectors(tmp_path):
     path = tmp_path / "glove.txt"
-    path.write_text("the 1 2 3\na b 4 5 6\ncat 7 8 9\nthe 0 0 0\n")
-    found = read_word_vectors(path, ["the", "a b", "dog"], 3)
+    path.write_text("the 1 2 3\na b 4 5 6\ncat 7 8 9\nthe 0 0 0\n12 1 1 1\n13 2 2 2\n")
+    found = read_word_vectors(path, ["the", "a b", "dog", "00"], 3)
     assert {word: vector.tolist() for word, vector in found.items()} == {
         "the": [1, 2, 3],
         "a b": [4, 5, 6],
+        "00": [1, 1, 1],
     }
 
 
 def test_first_words_of_vectors(tmp_path):
     path = tmp_path / "word2vec.txt"
-    path.write_text("4 3\nthe 1 2 3\nParis 4 5 6\nthe 0 0 0\ncat 7 8 9\ndog 1 1 1\n")
-    assert first_words(path, 2) == ["the", "cat"]
-    assert first_words(path, 9) == ["the", "cat", "dog"]
+    path.write_text("4 3\nthe 1 2 3\nParis 4 5 6\nthe 0 0 0\n4th 7 8 9\ndog 1 1 1\n")
+    assert first_words(path, 2) == ["the", "paris"]
+    assert first_words(path, 9) == ["the", "paris", "0th", "dog"]
     with pytest.raises(ValueError, match="not a file"):
         first_words(tmp_path / "none", 2)
 
