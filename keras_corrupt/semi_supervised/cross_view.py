@@ -124,15 +124,15 @@ class CrossViewConfig:
     momentum: float = 0.9
     """Of the gradients, with SGD."""
     clip_norm: float = 1.0
-    """Largest global norm of the gradient; 0 for no limit. The thesis names none."""
+    """Largest global norm of the gradient; 0 for no limit. 1 is the thesis's code's."""
     ema: float = 0.998
     """Momentum of the average of the weights that is the result; 0 for none."""
     labelled_dropout: float | None = None
     """Dropout rate of words' vectors and LSTMs' outputs on labelled sentences, 0.5 if
     not given; of a pretrained encoder and its head on all sentences, 0.1."""
     unlabelled_dropout: float | None = None
-    """That on unlabelled ones, 0.8; of what the auxiliary modules read of a pretrained
-    encoder, 0.1."""
+    """That on unlabelled ones, 0.8, in the thesis's code 0.2; of what the auxiliary
+    modules read of a pretrained encoder, 0.1."""
     label_smoothing: float = 0.1
     """Of the known tags."""
     dtype: Literal["float32", "mixed_bfloat16", "auto"] = "float32"
