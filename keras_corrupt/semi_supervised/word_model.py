@@ -50,7 +50,7 @@ class WordModel(PresetModel):
         hidden_size=512,
         views=(),
         labelled_dropout=0.5,
-        unlabelled_dropout=0.8,
+        unlabelled_dropout=0.2,
         label_smoothing=0.0,
         tokenizer=None,
         **kwargs,

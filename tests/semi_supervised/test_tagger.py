@@ -289,5 +289,5 @@ def test_presets_are_table_4_1():
         "projection_size": 512,
     }
     rates = "labelled_dropout", "unlabelled_dropout", "label_smoothing"
-    assert [config[name] for name in rates] == [0.5, 0.8, 0.1]
+    assert [config[name] for name in rates] == [0.5, 0.2, 0.1]
     assert config["hidden_size"] == 512
