@@ -48,8 +48,8 @@ ViewPair = Literal[
     "vat",
 ]
 
-#: What fields that are not given are on the thesis's networks (table 4.1; its code, which
-#: keeps 0.8 of unlabelled sentences, where the table drops 0.8).
+#: What fields that are not given are on the thesis's networks: table 4.1's, but for
+#: unlabelled sentences, of which its code keeps 0.8, where the table drops 0.8.
 PUBLISHED = {
     "optimizer": "sgd",
     "labelled_dropout": 0.5,
