@@ -152,13 +152,14 @@ class PieceBatches(SentenceBatches):
         return feature
 
 
-def alternating(kinds, step=0, count=tf.data.INFINITE_CARDINALITY):
+def alternating(kinds, step=0, count=tf.data.INFINITE_CARDINALITY, first=0):
     """Returns batches of each kind in turn, from update `step` on.
 
     Args:
         kinds: A list of `SentenceBatches`.
         step: Batches that were drawn before.
         count: How many to return; without end if not given.
+        first: Batches of the first kind before the others have their turn.
 
     Returns:
         A `tf.data.Dataset` of `(inputs, tags)`.
@@ -167,7 +168,9 @@ def alternating(kinds, step=0, count=tf.data.INFINITE_CARDINALITY):
     def batches():
         number = step
         while True:
-            turn, kind = divmod(number, len(kinds))
+            turn, kind = divmod(max(number - first, 0), len(kinds))
+            if kind == 0:
+                turn += min(number, first)
             yield kinds[kind].batch(turn)
             number += 1
 

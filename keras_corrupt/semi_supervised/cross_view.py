@@ -21,6 +21,7 @@ BOUNDS = {
     "translate": Bounds(0),
     "vocabulary_size": Bounds(1, 100_001),
     "max_unlabelled": Bounds(1),
+    "labelled_first": Bounds(0),
     "rate_decay": Bounds(0),
     "momentum": Bounds(0, 1),
     "word_dropout": Bounds(0, 1),
@@ -88,6 +89,9 @@ class CrossViewConfig:
     """What to do with its lines that are not UTF-8."""
     max_unlabelled: int = 1_000_000
     """Unlabelled sentences to use, at most; a million takes about 200 MB of memory."""
+    labelled_first: int = 0
+    """Updates on labelled sentences alone, before text has its turn; not the thesis's.
+    Where labels are few, what learns from a module that knows nothing learns errors."""
     views: tuple[View, ...] = ("forward", "backward", "future", "past", "full")
     """What the auxiliary modules see of a sentence. With `word_dropout` or `vat` alone
     the primary module learns from itself: the thesis's baselines (4.3.2)."""
@@ -162,6 +166,7 @@ class CrossViewConfig:
             preset="tiny" if self.preset in ("base", "large") else self.preset,
             vocabulary_size=min(self.vocabulary_size, 500),
             max_unlabelled=min(self.max_unlabelled, 100),
+            labelled_first=min(self.labelled_first, 4),
             steps=8,
             batch_size=8,
             interval=4,
@@ -190,7 +195,11 @@ class CrossViewConfig:
                 "--views is empty: nothing would learn from --unlabelled. Leave that "
                 "out for the supervised baseline."
             )
-
+        if self.unlabelled and self.labelled_first >= self.steps:
+            raise ValueError(
+                f"--labelled_first {self.labelled_first} leaves none of --steps "
+                f"{self.steps} to --unlabelled. Give fewer, or leave that out."
+            )
         if self.freeze_encoder and self.preset in PRESETS:
             raise ValueError(
                 f"--freeze_encoder is for an encoder that was trained; --preset "

@@ -111,7 +111,7 @@ def train(task, config):
         dev = next(name for name in task.splits if name.startswith("dev"))
         finished = loop.train(
             model,
-            lambda step: alternating(kinds, step),
+            lambda step: alternating(kinds, step, first=config.labelled_first),
             lambda model: validate(model, task, dev, config.batch_size),
             Checkpoints(output / "checkpoints", data=fingerprint(fingerprints)),
             output=output,
@@ -303,11 +303,24 @@ def banner(task, kinds, model, config):
         if len(kinds) > 1
         else "none: the primary module learns alone",
         "vocabulary": model.reads,
-        "run": f"{config.steps:,} updates of {config.batch_size} sentences, "
-        f"{flops:.2e} FLOPs each, {config.steps * flops:.2e} in all",
+        "run": extent(config, flops),
         "output": config.output,
     }
     return "\n".join(f"{name + ':':12}{text}" for name, text in lines.items())
+
+
+def extent(config, flops):
+    """Returns what a run's banner says of its updates.
+
+    Args:
+        config: A `CrossViewConfig`.
+        flops: FLOPs of an update, mean of those of all kinds of batches.
+    """
+    text = f"{config.steps:,} updates of {config.batch_size} {config.EXAMPLES}, "
+    if config.unlabelled and config.labelled_first:
+        text += f"the first {config.labelled_first:,} on labelled ones, "
+        return text + f"{flops:.2e} FLOPs each of the others"
+    return text + f"{flops:.2e} FLOPs each, {config.steps * flops:.2e} in all"
 
 
 def finish(output, model, task):

@@ -47,6 +47,13 @@ def test_batches_alternate_and_go_on_anywhere():
     kinds = [batches_of(18), batches_of(11, labelled=False, seed=2)]
     whole = list(islice(alternating(kinds), 20))
     assert [int(x["labelled"][0]) for x, _ in whole] == [1, 0] * 10
+    late = list(islice(alternating(kinds, 1, first=4), 9))
+    assert [int(x["labelled"][0]) for x, _ in late] == [1, 1, 1, 1, 0, 1, 0, 1, 0]
+    # Nothing is passed over.
+    turns = [tags for x, tags in late if x["labelled"][0]]
+    expected = [kinds[0].batch(turn)[1] for turn in range(1, 7)]
+    for found, known in zip(turns, expected, strict=True):
+        np.testing.assert_array_equal(found, known)
     assert all((np.array(tags) == -1).all() for _, tags in whole[1::2])
     again = list(islice(alternating([batches_of(18), kinds[1]], 7), 13))
     for (x, tags), (expected, expected_tags) in zip(again, whole[7:], strict=True):

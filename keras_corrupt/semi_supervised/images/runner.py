@@ -67,7 +67,7 @@ def train_images(task, config):
         dev = next(name for name in task.splits if name.startswith("dev"))
         finished = loop.train(
             model,
-            lambda step: alternating(kinds, step),
+            lambda step: alternating(kinds, step, first=config.labelled_first),
             lambda model: validate(model, task, dev, config.batch_size, measure),
             checkpoints,
             output=output,
@@ -258,8 +258,7 @@ def banner(kinds, model, config):
         if len(kinds) > 1
         else "none: the primary module learns alone",
         "images": prepared,
-        "run": f"{config.steps:,} updates of {config.batch_size} images, "
-        f"{flops:.2e} FLOPs each, {config.steps * flops:.2e} in all",
+        "run": runner.extent(config, flops),
         "output": config.output,
     }
     return "\n".join(f"{name + ':':12}{text}" for name, text in lines.items())

@@ -80,7 +80,7 @@ def train_together(tasks, config):
         data = runner.fingerprint(fingerprints)
         finished = loop.train(
             model,
-            lambda step: alternating(kinds, step),
+            lambda step: alternating(kinds, step, first=config.labelled_first),
             lambda model: validate(model, tasks, config.batch_size),
             Checkpoints(output / "checkpoints", data=data),
             output=output,
@@ -249,8 +249,7 @@ def banner(labelled, removed, unlabelled, kinds, model, config):
         if len(unlabelled)
         else "none: the primary modules learn alone",
         "vocabulary": model.parts[0].reads,
-        "run": f"{config.steps:,} updates of {config.batch_size} sentences, "
-        f"{flops:.2e} FLOPs each, {config.steps * flops:.2e} in all",
+        "run": runner.extent(config, flops),
         "output": config.output,
     }
     return "\n".join(f"{name + ':':12}{text}" for name, text in lines.items())

@@ -40,7 +40,13 @@ RECIPE = Path(__file__).parents[3] / "recipes" / "cvt_tagging.py"
 
 
 def tagger_config(files, run):
-    return config_of(files, run, mean_teacher=0.9, word_vectors=files["vectors"])
+    return config_of(
+        files,
+        run,
+        labelled_first=3,
+        mean_teacher=0.9,
+        word_vectors=files["vectors"],
+    )
 
 
 @pytest.fixture(scope="module")
@@ -224,6 +230,7 @@ def test_word_vectors_are_where_words_start(files, finished):
         ({"momentum": 1.0}, "--momentum 1.0 must be"),
         ({"steps": 0}, "--steps 0 must be"),
         ({"views": ()}, "--views is empty"),
+        ({"labelled_first": 6}, "--labelled_first 6 leaves none of --steps 6"),
         ({"optimizer": "adamw"}, "--preset tiny is none"),
         ({"preset": "tiny_en", "word_vectors": "glove"}, "`word_vectors` are for"),
         ({"freeze_encoder": True}, "--preset tiny is a size"),
