@@ -125,6 +125,17 @@ def configuration(method, count, seed, settings):
     )
 
 
+def check_start(settings):
+    """Raises a `ValueError` if no run can start from the supervised one's encoder."""
+    if settings.methods[0] != "supervised":
+        raise ValueError("--methods: CVT_on_supervised needs supervised, as the first.")
+    if settings.task in ("translation", "images"):
+        raise ValueError(
+            "--methods: CVT_on_supervised is of taggers and parsers. --options "
+            "labelled_first N gives labels the first updates of all."
+        )
+
+
 def table(scores, metric):
     """Returns the table, in Markdown.
 
@@ -206,8 +217,8 @@ def main(settings):
         raise ValueError("--fractions must be above 0 and at most 1.")
     total, rows = len(task.splits["train"]), []
     counts = [round(fraction * total) for fraction in sorted(settings.fractions)]
-    if "CVT_on_supervised" in settings.methods and settings.methods[0] != "supervised":
-        raise ValueError("--methods: CVT_on_supervised needs supervised, as the first.")
+    if "CVT_on_supervised" in settings.methods:
+        check_start(settings)
     for method in settings.methods:
         configuration(method, total, 0, settings).check()
     # Seed by seed, so that a stopped comparison has all of some seeds.

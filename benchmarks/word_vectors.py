@@ -2,13 +2,14 @@
 
     python -m benchmarks.word_vectors wiki.txt --size 96 --output vectors.txt
 
-Skip-gram with negative sampling (Mikolov et al., 2013), by gensim. GloVe's, from which
-the thesis starts, are of another kind and of some 300 times as many words of text. The
-file has words in lower case, the most frequent ones first, as GloVe's.
+Skip-gram with negative sampling (Mikolov et al., 2013), by gensim. The
+thesis starts from GloVe's vectors, of 6 billion words of text. The file has words in
+lower case, the most frequent ones first, as GloVe's.
 """
 
 import dataclasses
 import time
+from pathlib import Path
 
 import tyro
 
@@ -47,6 +48,7 @@ class LowerCased:
 def main(settings):
     from gensim.models import Word2Vec
 
+    Path(settings.output).parent.mkdir(parents=True, exist_ok=True)
     start = time.perf_counter()
     model = Word2Vec(
         LowerCased(settings.text),
@@ -68,4 +70,7 @@ def main(settings):
 
 
 if __name__ == "__main__":
-    main(tyro.cli(Settings, description=__doc__, use_underscores=True))
+    try:
+        main(tyro.cli(Settings, description=__doc__, use_underscores=True))
+    except (ValueError, OSError, ImportError) as error:
+        raise SystemExit(f"Error: {error}") from error

@@ -314,12 +314,12 @@ def extent(config, flops):
 
     Args:
         config: A `CrossViewConfig`.
-        flops: FLOPs of an update, mean of those of all kinds of batches.
+        flops: FLOPs of an update, mean of both kinds of batches.
     """
     text = f"{config.steps:,} updates of {config.batch_size} {config.EXAMPLES}, "
     if config.unlabelled and config.labelled_first:
-        text += f"the first {config.labelled_first:,} on labelled ones, "
-        return text + f"{flops:.2e} FLOPs each of the others"
+        text += f"the first {config.labelled_first:,} on labelled ones; "
+        return text + f"{flops:.2e} FLOPs each from then on"
     return text + f"{flops:.2e} FLOPs each, {config.steps * flops:.2e} in all"
 
 

@@ -26,7 +26,7 @@ class WordVocabulary:
     those of `characters`.
 
     Args:
-        words: Forms of words, each once.
+        words: Words, each once; of those that have one form, the first one is known.
         characters: A string of characters, each once.
 
     Raises:
@@ -49,7 +49,9 @@ class WordVocabulary:
             twice = [entry for entry, n in Counter(entries).items() if n > 1]
             if twice:
                 raise ValueError(f"`{name}` has {twice[0]!r} more than once.")
-        self._words = {word: i for i, word in enumerate(self.words, 2)}
+        self._words = {}
+        for i, word in enumerate(self.words, 2):
+            self._words.setdefault(form_of(word), i)
         self._characters = {c: i for i, c in enumerate(self.characters, 4)}
 
     @classmethod

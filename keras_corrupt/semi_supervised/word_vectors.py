@@ -12,6 +12,8 @@ from keras_corrupt.semi_supervised.vocabulary import form_of
 def first_words(path, number):
     """Returns the forms of the first words of a file: in GloVe's, the most frequent.
 
+    A word ends at its first space here.
+
     Args:
         path: See `read_word_vectors`.
         number: How many, at most.
@@ -20,11 +22,8 @@ def first_words(path, number):
         ValueError: The file is missing or damaged.
     """
     found = {}
-    with errors_that_name(path):
-        for line_number, _, line in byte_lines(str(path)):
-            word, *numbers = line.rstrip(b"\r ").split(b" ")
-            if line_number == 1 and len(numbers) == 1:
-                continue
+    with errors_naming(path):
+        for _, (word, *_) in fields_of(path):
             if len(found) == number:
                 break
             found[form_of(word.decode("utf-8"))] = True
@@ -51,11 +50,8 @@ def read_word_vectors(path, words, size):
         ValueError: The file is missing or damaged, or its vectors have another width.
     """
     wanted, found, first = set(words), {}, True
-    with errors_that_name(path):
-        for number, _, line in byte_lines(str(path)):
-            fields = line.rstrip(b"\r ").split(b" ")
-            if number == 1 and len(fields) == 2:
-                continue
+    with errors_naming(path):
+        for number, fields in fields_of(path):
             # Later words may hold spaces; the first one does not.
             if len(fields) <= size or first and len(fields) != size + 1:
                 raise ValueError(
@@ -75,8 +71,16 @@ def read_word_vectors(path, words, size):
     return found
 
 
+def fields_of(path):
+    """Yields the number and the fields of each line that has a vector."""
+    for number, _, line in byte_lines(str(path)):
+        fields = line.rstrip(b"\r ").split(b" ")
+        if number > 1 or len(fields) != 2:
+            yield number, fields
+
+
 @contextlib.contextmanager
-def errors_that_name(path):
+def errors_naming(path):
     """Raises what is wrong with a file as a `ValueError` that names it."""
     if not os.path.isfile(path):
         raise ValueError(f"The word vectors {path} are not a file.")

@@ -103,6 +103,7 @@ def test_vocabulary_leaves_rare_words_out_and_knows_words_in_any_case():
     numbers = WordVocabulary.of({"1,984": 1, "2,001": 1}, size=3)
     assert numbers.words == ["0,000"]
     assert numbers.encode(["3,14", "3,141"])[0].tolist() == [1, 2]
+    assert WordVocabulary(["19", "20"], "").encode(["21"])[0].tolist() == [2]
     assert WordVocabulary.of(counts, size=1).words == ["cat"]
     more = ["dog", "fish", "cow"]
     assert WordVocabulary.of(counts, size=4, more=more).words[2:] == ["dog", "fish"]

@@ -34,19 +34,24 @@ def image_task(files):
 def finished_images(files, image_task, tmp_path_factory):
     """An image classifier's run: its directory and its model."""
     run = tmp_path_factory.mktemp("images") / "run"
-    return run, train_images(image_task, config_of(files, run, ImageConfig))
+    return run, train_images(image_task, image_config(files, run))
+
+
+def image_config(files, run):
+    return config_of(files, run, ImageConfig, labelled_first=3)
 
 
 def test_a_killed_image_classifier_ends_the_same(
     files, image_task, finished_images, tmp_path, capsys
 ):
-    config = config_of(files, tmp_path / "killed", ImageConfig)
+    config = image_config(files, tmp_path / "killed")
     continued_from_its_middle(finished_images, train_images, image_task, config, capsys)
 
 
 def test_what_a_run_on_images_leaves(image_task, finished_images):
     run, model = finished_images
     rows = read_metrics(run / "metrics.csv")
+    assert rows[0]["cross_view_loss"] == 0  # labels have the first three updates
     assert rows[-1]["cross_view_loss"] > 0 and rows[-1]["supervised_loss"] > 0
     # The last validation is of the average and its statistics, which the run ends with.
     results = json.loads((run / "results.json").read_text())

@@ -18,7 +18,7 @@ from keras_corrupt.semi_supervised import (
     train,
 )
 from keras_corrupt.semi_supervised.optimizer import optimizer_of
-from keras_corrupt.semi_supervised.runner import averaged, build
+from keras_corrupt.semi_supervised.runner import averaged, build, extent
 from keras_corrupt.semi_supervised.vocabulary import WordVocabulary
 from keras_corrupt.tasks.conll import TaggingTask
 from keras_corrupt.training import SGD, AdamW, WarmupLinearDecay
@@ -75,6 +75,7 @@ def test_what_a_run_leaves(task, finished):
     run, model = finished
     rows = read_metrics(run / "metrics.csv")
     assert [row["step"] for row in rows] == [2, 4, 6]
+    assert rows[0]["cross_view_loss"] == 0  # labels have the first three updates
     assert rows[-1]["cross_view_loss"] > 0 and rows[-1]["supervised_loss"] > 0
     # The last validation is of the average, which the run ends with.
     results = json.loads((run / "results.json").read_text())
@@ -176,6 +177,7 @@ def compiled(**changes):
 def test_rate_momentum_and_average_are_table_4_1():
     optimizer = compiled().optimizer
     assert optimizer.momentum == 0.9 and optimizer.ema_momentum == 0.998
+    assert optimizer.global_clipnorm == 1.0  # the thesis's code
     rate = optimizer._learning_rate
     for step in (0, 100, 40_000):
         expected = 0.5 / (1 + 0.005 * step**0.5)
@@ -201,6 +203,16 @@ def test_the_average_of_the_weights_is_what_is_evaluated():
     with averaged(model):
         np.testing.assert_allclose(variable, average, rtol=1e-5)
     np.testing.assert_array_equal(variable, values[-1])
+
+
+def test_the_banner_tells_which_updates_have_text():
+    config = CrossViewConfig("", steps=9, batch_size=4, labelled_first=3)
+    alone = "9 updates of 4 sentences, 1.00e+06 FLOPs each, 9.00e+06 in all"
+    assert extent(config, 1e6) == alone
+    assert extent(dataclasses.replace(config, unlabelled=("text",)), 1e6) == (
+        "9 updates of 4 sentences, the first 3 on labelled ones; "
+        "1.00e+06 FLOPs each from then on"
+    )
 
 
 def test_a_word_that_occurs_twice_is_clipped_as_one_gradient():
