@@ -17,7 +17,7 @@ import numpy as np
 import tyro
 
 from benchmarks.comparison import with_error
-from benchmarks.cross_view import CrossViewSettings, finish, first, score
+from benchmarks.cross_view import CrossViewSettings, finish, first, score, value_of
 from keras_corrupt.semi_supervised import (
     CrossViewConfig,
     CrossViewMultiTaskConfig,
@@ -31,7 +31,7 @@ METHODS = {False: "supervised", True: "CVT"}
 
 @dataclasses.dataclass(kw_only=True)
 class Settings(CrossViewSettings):
-    """What to train; `--steps` are those for each task."""
+    """What to train; `--steps` and `labelled_first` are those for each task."""
 
     task_file: tyro.conf.Positional[str]
     """The tasks, in TOML."""
@@ -64,12 +64,15 @@ class Runs:
 
     def together(self, with_text):
         """Returns the directories of the known tasks' models on one encoder."""
+        number = len(self.known)
+        labelled_first = value_of(self.settings.options.get("labelled_first", "0"))
         config = self.settings.configuration(
             CrossViewMultiTaskConfig,
             f"together {METHODS[with_text]}",
             self.seed,
             with_text,
-            steps=self.settings.steps * len(self.known),
+            steps=self.settings.steps * number,
+            labelled_first=labelled_first * number,
         )
         outputs = [Path(config.output, task.name) for task in self.known]
         finish(self.known, config, outputs)

@@ -19,7 +19,7 @@ BOUNDS = {
     "max_train": Bounds(1),
     "num_classes": Bounds(2),
     "translate": Bounds(0),
-    "vocabulary_size": Bounds(1, 100_001),
+    "vocabulary_size": Bounds(1, 1_000_001),
     "max_unlabelled": Bounds(1),
     "labelled_first": Bounds(0),
     "rate_decay": Bounds(0),

@@ -11,9 +11,12 @@ PRESETS = {
         },
         "hidden_size": 64,
     },
-    "base": {"encoder": {}, "hidden_size": 512},
+    "base": {"encoder": {"num_filters": 100}, "hidden_size": 512},
     # The projections and hidden layers of the large one are not in the table.
-    "large": {"encoder": {"hidden_sizes": [4096, 2048]}, "hidden_size": 512},
+    "large": {
+        "encoder": {"num_filters": 100, "hidden_sizes": [4096, 2048]},
+        "hidden_size": 512,
+    },
 }
 
 #: Those of translators, with their decoders. Where the thesis names no other sizes,
@@ -37,3 +40,12 @@ IMAGE_PRESETS = {
     "tiny": {"channels": [16, 16, 16, 32, 32, 32, 64, 32, 16]},
     "base": {"channels": [128, 128, 128, 256, 256, 256, 512, 256, 128]},
 }
+
+
+def word_size(preset):
+    """Returns the width of a size's word vectors: that of its three kinds of filters.
+
+    >>> word_size("base")
+    300
+    """
+    return 3 * PRESETS[preset]["encoder"]["num_filters"]

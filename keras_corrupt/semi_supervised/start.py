@@ -11,7 +11,7 @@ import numpy as np
 from keras_corrupt.downstream import TokenTagger
 from keras_corrupt.models import preset_directory
 from keras_corrupt.semi_supervised.parser import CrossViewParser
-from keras_corrupt.semi_supervised.presets import PRESETS
+from keras_corrupt.semi_supervised.presets import PRESETS, word_size
 from keras_corrupt.semi_supervised.tagger import CrossViewTagger
 from keras_corrupt.semi_supervised.word_vectors import first_words, read_word_vectors
 
@@ -66,7 +66,8 @@ def words_with_vectors(config):
     """Returns the words of the vectors that a run is given, as many as it can know."""
     if not config.word_vectors:
         return []
-    return first_words(config.word_vectors, config.vocabulary_size)
+    size = word_size(config.preset)
+    return first_words(config.word_vectors, config.vocabulary_size, size)
 
 
 def start_from_vectors(model, path):

@@ -9,24 +9,24 @@ from keras_corrupt.data.byte_lines import DamagedFileError, byte_lines
 from keras_corrupt.semi_supervised.vocabulary import form_of
 
 
-def first_words(path, number):
+def first_words(path, number, size):
     """Returns the forms of the first words of a file: in GloVe's, the most frequent.
-
-    A word ends at its first space here.
 
     Args:
         path: See `read_word_vectors`.
         number: How many, at most.
+        size: Numbers of a vector.
 
     Raises:
-        ValueError: The file is missing or damaged.
+        ValueError: The file is missing or damaged, or its first vector has another
+            width.
     """
     found = {}
     with errors_naming(path):
-        for _, (word, *_) in fields_of(path):
+        for _, form, _ in entries(path, size):
             if len(found) == number:
                 break
-            found[form_of(word.decode("utf-8"))] = True
+            found[form] = True
     return [*found]
 
 
@@ -49,21 +49,13 @@ def read_word_vectors(path, words, size):
     Raises:
         ValueError: The file is missing or damaged, or its vectors have another width.
     """
-    wanted, found, first = set(words), {}, True
+    wanted, found = set(words), {}
     with errors_naming(path):
-        for number, fields in fields_of(path):
-            # Later words may hold spaces; the first one does not.
-            if len(fields) <= size or first and len(fields) != size + 1:
-                raise ValueError(
-                    f"line {number} has {len(fields) - 1} numbers, not the {size} that "
-                    "the model's words have. Give a file of that width"
-                )
-            first = False
-            word = form_of(b" ".join(fields[:-size]).decode("utf-8"))
-            if word in wanted and word not in found:
-                found[word] = np.array(fields[-size:], "float32")
-                if not np.isfinite(found[word]).all():
-                    raise ValueError(f"line {number} has a number that is not finite")
+        for line, form, numbers in entries(path, size):
+            if form in wanted and form not in found:
+                found[form] = np.array(numbers, "float32")
+                if not np.isfinite(found[form]).all():
+                    raise ValueError(f"line {line} has a number that is not finite")
     if not found:
         raise ValueError(
             f"The word vectors {path} have none of the {len(wanted)} words."
@@ -71,12 +63,22 @@ def read_word_vectors(path, words, size):
     return found
 
 
-def fields_of(path):
-    """Yields the number and the fields of each line that has a vector."""
-    for number, _, line in byte_lines(str(path)):
-        fields = line.rstrip(b"\r ").split(b" ")
-        if number > 1 or len(fields) != 2:
-            yield number, fields
+def entries(path, size):
+    """Yields each vector's line, word as its form, and numbers as they are written."""
+    first = True
+    for line, _, text in byte_lines(str(path)):
+        fields = text.rstrip(b"\r ").split(b" ")
+        if line == 1 and len(fields) == 2:
+            continue
+        # Later words may hold spaces; the first one does not.
+        if len(fields) <= size or first and len(fields) != size + 1:
+            raise ValueError(
+                f"line {line} has {len(fields) - 1} numbers, not the {size} that the "
+                "model's words have. Give a file of that width"
+            )
+        first = False
+        word = b" ".join(fields[:-size]).decode("utf-8")
+        yield line, form_of(word), fields[-size:]
 
 
 @contextlib.contextmanager

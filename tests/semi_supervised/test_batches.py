@@ -129,10 +129,12 @@ def test_word_vectors(tmp_path):
 def test_first_words_of_vectors(tmp_path):
     path = tmp_path / "word2vec.txt"
     path.write_text("4 3\nthe 1 2 3\nParis 4 5 6\nthe 0 0 0\n4th 7 8 9\ndog 1 1 1\n")
-    assert first_words(path, 2) == ["the", "paris"]
-    assert first_words(path, 9) == ["the", "paris", "0th", "dog"]
+    assert first_words(path, 2, size=3) == ["the", "paris"]
+    assert first_words(path, 9, size=3) == ["the", "paris", "0th", "dog"]
+    with pytest.raises(ValueError, match="has 3 numbers, not the 2"):
+        first_words(path, 9, size=2)
     with pytest.raises(ValueError, match="not a file"):
-        first_words(tmp_path / "none", 2)
+        first_words(tmp_path / "none", 2, size=3)
 
 
 @pytest.mark.parametrize(
