@@ -4,8 +4,9 @@
         --new_task entities --output RESULTS
 
 Supervised and by Cross-View Training, each task has as many updates (Clark's
-thesis, table 4.2). A new task is learned from nothing, and on the encoder that the
-others have left, which stays as it is (table 4.5). The TOML file is that of
+thesis, table 4.2); on text without labels all tasks learn together, and one by one
+(table 4.3). A new task is learned from nothing, and on the encoder that the others have
+left, which stays as it is (table 4.5). The TOML file is that of
 `recipes/cvt_multitask.py`. Called again, it goes on where it was stopped.
 """
 
@@ -62,17 +63,18 @@ class Runs:
         finish(task, config)
         return score(task, config.output)
 
-    def together(self, with_text):
+    def together(self, name, with_text, **own):
         """Returns the directories of the known tasks' models on one encoder."""
         number = len(self.known)
         labelled_first = value_of(self.settings.options.get("labelled_first", "0"))
         config = self.settings.configuration(
             CrossViewMultiTaskConfig,
-            f"together {METHODS[with_text]}",
+            f"together {name}",
             self.seed,
             with_text,
             steps=self.settings.steps * number,
             labelled_first=labelled_first * number,
+            **own,
         )
         outputs = [Path(config.output, task.name) for task in self.known]
         finish(self.known, config, outputs)
@@ -83,9 +85,8 @@ class Runs:
         for with_text, method in METHODS.items():
             for task in self.known:
                 yield task, f"alone, {method}", self.alone(task, method, with_text)
-            outputs = self.together(with_text)
-            for task, output in zip(self.known, outputs, strict=True):
-                yield task, f"together, {method}", score(task, output)
+            outputs = self.together(method, with_text)
+            yield from self.scores_of(outputs, f"together, {method}")
             for task in self.new:
                 found = self.alone(
                     task,
@@ -94,8 +95,16 @@ class Runs:
                     freeze_encoder=True,
                 )
                 yield task, f"together, {method}", found
+        name = "CVT, one task at a time"
+        outputs = self.together(name, True, one_task_at_a_time=True)
+        yield from self.scores_of(outputs, f"together, {name}")
         for task in self.new:
             yield task, "alone, supervised", self.alone(task, "supervised")
+
+    def scores_of(self, outputs, name):
+        """Yields (task, `name`, score) of the known tasks' models."""
+        for task, output in zip(self.known, outputs, strict=True):
+            yield task, name, score(task, output)
 
 
 def table(rows):

@@ -74,9 +74,10 @@ class CrossViewConfig:
     output: str
     """Directory of the run; continues the run that it holds, if any."""
     preset: str = "base"
-    """Size of the networks: tiny, base or large. Or what to take the encoder from: a
-    tagger or parser of another run, by its directory; a pretrained encoder, which takes
-    the LSTMs' place, by a trained preset's name (tiny_en) or its directory."""
+    """Size of the networks: tiny, small, base or large. Or what to take the encoder
+    from: a tagger or parser of another run, by its directory; a pretrained encoder,
+    which takes the LSTMs' place, by a trained preset's name (tiny_en) or its
+    directory."""
     freeze_encoder: bool = False
     """Whether that encoder stays as it is, and the primary module alone learns (table
     4.5)."""
@@ -112,7 +113,7 @@ class CrossViewConfig:
     first ones of `word_vectors`. A pretrained encoder has its own vocabulary."""
     word_vectors: str | None = None
     """A file of word vectors in GloVe's format to start from, as wide as the preset's:
-    300 in base and large."""
+    96 in tiny, 300 in the others."""
     steps: int = 200_000
     """Updates, labelled and unlabelled ones."""
     batch_size: int = 64
@@ -163,7 +164,7 @@ class CrossViewConfig:
         """Returns the `--smoke` form: the same path through the code, in seconds."""
         return dataclasses.replace(
             self,
-            preset="tiny" if self.preset in ("base", "large") else self.preset,
+            preset="tiny" if self.preset in PRESETS else self.preset,
             vocabulary_size=min(self.vocabulary_size, 500),
             max_unlabelled=min(self.max_unlabelled, 100),
             labelled_first=min(self.labelled_first, 4),

@@ -1,6 +1,7 @@
 """Sizes of Cross-View Training's models (Clark's thesis, table 4.1)."""
 
-#: "base" and "large" are the thesis's; "tiny" is ours, for CPUs.
+#: "base" and "large" are the thesis's; "small" has a quarter of the LSTMs, as in its
+#: figure 4.4; "tiny" is ours, for CPUs.
 PRESETS = {
     "tiny": {
         "encoder": {
@@ -10,6 +11,14 @@ PRESETS = {
             "projection_size": 64,
         },
         "hidden_size": 64,
+    },
+    "small": {
+        "encoder": {
+            "num_filters": 100,
+            "hidden_sizes": [256, 128],
+            "projection_size": 128,
+        },
+        "hidden_size": 128,
     },
     "base": {"encoder": {"num_filters": 100}, "hidden_size": 512},
     # The projections and hidden layers of the large one are not in the table.
@@ -29,6 +38,10 @@ TRANSLATION_PRESETS = {
             "hidden_sizes": [128, 128],
             "projection_size": 64,
         },
+    },
+    "small": {
+        **PRESETS["small"],
+        "decoder": {"hidden_sizes": [256, 256], "projection_size": 128},
     },
     "base": {**PRESETS["base"], "decoder": {}},
     "large": {**PRESETS["large"], "decoder": {}},

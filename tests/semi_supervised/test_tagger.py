@@ -291,3 +291,18 @@ def test_presets_are_table_4_1():
     rates = "labelled_dropout", "unlabelled_dropout", "label_smoothing"
     assert [config[name] for name in rates] == [0.5, 0.2, 0.1]
     assert config["hidden_size"] == 512
+
+
+def test_small_has_a_quarter_of_the_lstms():
+    small, base = (
+        CrossViewTagger.from_preset(
+            preset, words=["a"], characters="a", labels=["N"]
+        ).get_config()
+        for preset in ("small", "base")
+    )
+    for sizes in (small["encoder"], small):
+        for name in ("hidden_sizes", "projection_size", "hidden_size"):
+            if name in sizes:
+                sizes[name] = (4 * np.array(sizes[name])).tolist()
+    assert small["encoder"] == base["encoder"]
+    assert small["hidden_size"] == base["hidden_size"]

@@ -57,7 +57,10 @@ def test_what_a_parsers_run_leaves(parsing_task, finished_parser):
 @pytest.mark.parametrize(
     "changes, message",
     [
-        ({"preset": "tiny_en"}, "'tiny_en' is none of tiny, base, large, nor a tagger"),
+        (
+            {"preset": "tiny_en"},
+            "'tiny_en' is none of tiny, small, base, large, nor a tagger",
+        ),
         ({"views": ("past",)}, "`views` must be different ones of forward_forward"),
         ({"label_smoothing": 0.1}, "`label_smoothing` must be 0"),
     ],
