@@ -1,7 +1,8 @@
 """What an update of Cross-View Training costs; `encoders/cost.py` has the rules.
 
 All count the FLOPs of training, for one sentence, mean of both kinds of batches.
-Training costs three forward passes.
+Training costs three forward passes. Where auxiliary modules learn labels, too, a
+labelled batch has theirs beside the primary one's.
 """
 
 from keras_corrupt.encoders.bilstm_cost import bilstm_flops
@@ -35,10 +36,11 @@ def translation_update_flops(model, length):
     labelled = 3 * (encoder + decoder + primary)
     if not model.views:
         return labelled
-    modules = sum(m.flops(length) for m in model.auxiliary)
+    modules = 3 * sum(m.flops(length) for m in model.auxiliary)
     students = len(model.views) - len(model.auxiliary)
-    unlabelled = 3 * (encoder + decoder + modules) + students * labelled
+    unlabelled = 3 * (encoder + decoder) + modules + students * labelled
     unlabelled += encoder + model.beam_size * (decoder + primary)
+    labelled += modules * model.modules_learn_labels
     return (labelled + unlabelled) / 2
 
 
@@ -75,8 +77,10 @@ def multi_task_update_flops(model, length):
     labelled = 3 * (encoder + primary / len(model.parts))
     if not model.learns_from_text:
         return labelled
-    modules = sum(module.flops(length) for module in model.auxiliary)
-    return (labelled + 4 * encoder + primary + 3 * modules) / 2
+    modules = 3 * sum(module.flops(length) for module in model.auxiliary)
+    if model.parts[0].modules_learn_labels:
+        labelled += modules / len(model.parts)
+    return (labelled + 4 * encoder + primary + modules) / 2
 
 
 def update_flops(model, length, predicting, passes=0):
@@ -94,12 +98,13 @@ def update_flops(model, length, predicting, passes=0):
     """
     if not model.views:
         return 3 * predicting
-    modules = sum(m.flops(length) for m in model.auxiliary)
+    modules = 3 * sum(m.flops(length) for m in model.auxiliary)
     students = (len(model.views) - len(model.auxiliary)) * predicting
     without_training = predicting + 2 * predicting * ("vat" in model.views)
-    unlabelled = 3 * (passes + modules + students) + without_training
+    unlabelled = 3 * (passes + students) + modules + without_training
+    labelled = (passes + modules) * model.modules_learn_labels
     # The primary module learns, or computes in vain, on both kinds.
-    return 3 * predicting + unlabelled / 2
+    return 3 * predicting + (labelled + unlabelled) / 2
 
 
 def image_update_flops(model):
@@ -122,5 +127,6 @@ def image_update_flops(model):
     modules = 3 * sum(module.flops(1) for module in model.auxiliary)
     unlabelled = predicting + modules + training * len(kinds)
     unlabelled += 2 * predicting * ("adversarial" in kinds)
+    labelled = modules * model.modules_learn_labels
     # The primary module learns, or computes in vain, on both kinds.
-    return training + unlabelled / 2
+    return training + (labelled + unlabelled) / 2

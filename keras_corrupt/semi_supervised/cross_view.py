@@ -91,8 +91,10 @@ class CrossViewConfig:
     max_unlabelled: int = 1_000_000
     """Unlabelled sentences to use, at most; a million takes about 200 MB of memory."""
     labelled_first: int = 0
-    """Updates on what is labelled alone, before --unlabelled has its turn. Not the
-    thesis's: a module that has learned nothing yet teaches its errors."""
+    """Updates on what is labelled alone, before --unlabelled has its turn. With any,
+    auxiliary modules learn labels, too, which changes nothing else. Not the thesis's:
+    a module that has learned nothing yet teaches errors, or pulls at the states of
+    all."""
     views: tuple[View, ...] = ("forward", "backward", "future", "past", "full")
     """What the auxiliary modules see of a sentence. With `word_dropout` or `vat` alone
     the primary module learns from itself: the thesis's baselines (4.3.2)."""

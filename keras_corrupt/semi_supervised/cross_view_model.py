@@ -79,6 +79,9 @@ class CrossViewModel(FusedSteps, keras.Model):
     baselines = BASELINES
     #: What the loss on unlabelled sentences counts, beside that on labelled ones.
     cross_view_weight = 1.0
+    #: Whether auxiliary modules learn known labels, too, and change nothing else by it.
+    #: Not the thesis's: modules that know nothing yet pull at the states of all.
+    modules_learn_labels = False
 
     def __init__(
         self,
@@ -158,9 +161,14 @@ class CrossViewModel(FusedSteps, keras.Model):
     # === What a subclass can define otherwise ===
 
     @property
+    def num_modules(self):
+        """How many logits `auxiliary_logits` returns."""
+        return len(self.module_views)
+
+    @property
     def num_students(self):
-        """How many logits learn from the targets, one for each view."""
-        return len(self.views)
+        """How many logits learn from the targets: those, and the baselines'."""
+        return self.num_modules + len(self.views) - len(self.module_views)
 
     def teach(self, inputs, noise=None):
         """Returns the primary module's logits without dropout, for targets."""
@@ -217,7 +225,8 @@ class CrossViewModel(FusedSteps, keras.Model):
             `logits`, `[batch, length, classes]`, of the primary module; in training,
             where it has dropout, also `auxiliary`, a list of those of each view, and
             `targets`, the primary module's probabilities without dropout. Without
-            unlabelled sentences these are zeros.
+            unlabelled sentences these are zeros. With `modules_learn_labels` there is
+            `modules`, a list of logits of labelled sentences.
         """
         encoded = self.encode(inputs, training)
         outputs = {"logits": self.predict_from(encoded, training)}
@@ -227,7 +236,40 @@ class CrossViewModel(FusedSteps, keras.Model):
                 self.teacher.update(self)
             learned = self.if_unlabelled(inputs, lambda: self.learned(inputs, encoded))
             outputs["targets"], *outputs["auxiliary"] = learned
+            if self.modules_learn_labels and self.auxiliary:
+                outputs["modules"] = self.modules_of(inputs, encoded, outputs["logits"])
         return outputs
+
+    def modules_of(self, inputs, encoded, logits):
+        """Returns what auxiliary modules make of labelled sentences; zeros without any.
+
+        Its gradient is that of the modules alone.
+
+        Args:
+            inputs: The model's inputs.
+            encoded: What `encode` made of them, in training.
+            logits: The primary module's.
+
+        Returns:
+            A list of float32 `[batch, length, classes]`.
+        """
+        trained = {id(v) for module in self.auxiliary for v in module.variables}
+        values = [
+            (v, v.value if id(v) in trained else ops.stop_gradient(v))
+            for v in self.variables
+        ]
+
+        def compute():
+            with keras.StatelessScope(values):
+                fixed = keras.tree.map_structure(ops.stop_gradient, encoded)
+                found = self.auxiliary_logits(inputs, fixed)
+            return [ops.cast(each, "float32") for each in found.values()]
+
+        def skip():
+            zeros = ops.zeros_like(logits, dtype="float32")
+            return [zeros] * self.num_modules
+
+        return ops.cond(ops.any(inputs["labelled"] == 1), compute, skip)
 
     def if_unlabelled(self, inputs, compute):
         """Computes what a batch without unlabelled sentences is spared.
@@ -307,7 +349,7 @@ class CrossViewModel(FusedSteps, keras.Model):
             cross_view, words = self.cross_view_loss(x, y_pred)
             self.cross_view_tracker.update_state(cross_view, words)
             loss = loss + self.cross_view_weight * cross_view
-        return loss
+        return loss + self.module_loss(x, y, y_pred)
 
     def supervised_loss(self, inputs, classes, outputs):
         """Returns the mean over labelled words, and how many these are.
@@ -321,6 +363,19 @@ class CrossViewModel(FusedSteps, keras.Model):
         logits, smoothing = outputs["logits"], self.label_smoothing
         loss = objective.supervised_loss(logits, classes, words, smoothing)
         return loss, ops.sum(words)
+
+    def module_loss(self, inputs, classes, outputs):
+        """Returns the sum of the losses of auxiliary modules on labelled words.
+
+        Args:
+            inputs: The model's inputs.
+            classes: See `supervised_loss`.
+            outputs: What `call` returned.
+        """
+        return sum(
+            self.supervised_loss(inputs, classes, {"logits": logits})[0]
+            for logits in outputs.get("modules", [])
+        )
 
     def cross_view_loss(self, inputs, outputs):
         """Returns the mean over unlabelled words, and how many these are.

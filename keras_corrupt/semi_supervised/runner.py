@@ -210,6 +210,7 @@ def build(task, start, config):
             start_from_vectors(model, config.word_vectors)
     if config.freeze_encoder:
         model.networks["encoder"].trainable = False
+    model.modules_learn_labels = config.labelled_first > 0
     if config.mean_teacher:
         model.learn_from_average(config.mean_teacher)
     optimizer = optimizer_of(config, model, task.name)

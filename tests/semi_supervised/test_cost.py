@@ -75,3 +75,17 @@ def test_each_direction_is_a_pass_of_a_transformer(views, passes):
     assert make_token_tagger(views=[]).update_flops(10) == labelled
     further = 3 * (passes * encoder + len(views) * module) + encoder + primary
     assert model.update_flops(10) == labelled + further / 2
+
+
+def test_modules_that_learn_labels_do_so_in_labelled_batches():
+    for model, further in [
+        (make_tagger(views=["full"]), 10 * (2 * 16 * 7 + 7 + 2 * 7 * 3 + 3)),
+        (make_token_tagger(views=["full"]), 10 * (2 * 16 * 16 + 16 + 2 * 16 * 3 + 3)),
+    ]:
+        before = model.update_flops(10)
+        model.modules_learn_labels = True
+        assert model.update_flops(10) - before == pytest.approx(3 * further / 2)
+    model = make_token_tagger(views=["future"])
+    before, encoder = model.update_flops(10), model.tagger.encoder.flops(10)
+    model.modules_learn_labels = True
+    assert model.update_flops(10) - before == pytest.approx((3 * further + encoder) / 2)

@@ -109,6 +109,23 @@ def test_who_learns(model, batches, kind, task, learn):
     assert found == learn
 
 
+@pytest.mark.parametrize("task", [0, 1])
+def test_modules_of_a_batchs_task_learn_its_labels(model, batches, task):
+    part = model.parts[task]
+    inputs, classes = batches[model.names[task]]
+    before = loss_of(model, with_task(inputs, task), classes)
+    logits = part.auxiliary_logits(inputs, part.encode(inputs, True)).values()
+    more = part.module_loss(inputs, classes, {"modules": logits})
+    for each in model.parts:
+        each.modules_learn_labels = True
+    try:
+        after = loss_of(model, with_task(inputs, task), classes)
+    finally:
+        for each in model.parts:
+            each.modules_learn_labels = False
+    assert after - before == pytest.approx(float(more), rel=1e-5) and more > 0
+
+
 def test_parts_are_models_by_themselves(model, tmp_path):
     tagger, parser = model.parts
     assert tagger.encoder is parser.encoder

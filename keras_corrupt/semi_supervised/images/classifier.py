@@ -164,9 +164,8 @@ class CrossViewImageClassifier(PresetModel):
     # === What `CrossViewModel` asks for ===
 
     @property
-    def num_students(self):
-        regions = math.prod(self.encoder.grid) * len(self.auxiliary)
-        return regions + ("vat" in self.views)
+    def num_modules(self):
+        return math.prod(self.encoder.grid) * len(self.auxiliary)
 
     def words(self, inputs):
         return inputs["padding_mask"]
@@ -186,6 +185,10 @@ class CrossViewImageClassifier(PresetModel):
         images = noisy(inputs["images"], noise)
         return self.predict_from(self.encoder(images, by_batch=True))
 
+    def auxiliary_logits(self, inputs, encoded):
+        (module,) = self.auxiliary
+        return dict(enumerate(ops.unstack(module(encoded), axis=1)))
+
     def random_noise(self, inputs):
         shape = ops.shape(inputs["images"])
         return keras.random.normal(shape, seed=self.seed_generator)
@@ -203,8 +206,7 @@ class CrossViewImageClassifier(PresetModel):
                 encoded = self.encode(inputs, True, noise)
             elif self.perturbation == "adversarial":
                 encoded = adversarial
-            (module,) = self.auxiliary
-            found += ops.unstack(module(encoded), axis=1)
+            found += self.auxiliary_logits(inputs, encoded).values()
         if "vat" in self.views:
             found.append(self.predict_from(adversarial, True))
         return [targets, *(ops.cast(logits, "float32") for logits in found)]

@@ -137,6 +137,7 @@ def build(task, config):
         confidence=config.confidence,
         name="image_classifier",
     )
+    model.modules_learn_labels = config.labelled_first > 0
     if config.mean_teacher:
         model.learn_from_average(config.mean_teacher)
     optimizer = optimizer_of(config, model, task.name)

@@ -67,6 +67,9 @@ class CrossViewMultiTask(FusedSteps, keras.Model):
             learned = self.learned(inputs, own)
             for outputs, (targets, *auxiliary) in zip(found, learned, strict=True):
                 outputs |= {"targets": targets, "auxiliary": auxiliary}
+            for outputs, (part, *each) in zip(found, own, strict=True):
+                if part.modules_learn_labels and part.auxiliary:
+                    outputs["modules"] = part.modules_of(*each, outputs["logits"])
         return found
 
     def inputs_of(self, number, inputs):
@@ -118,7 +121,7 @@ class CrossViewMultiTask(FusedSteps, keras.Model):
             if "auxiliary" in outputs:
                 cross_view, words = part.cross_view_loss(inputs, outputs)
                 self.cross_view_tracker.update_state(cross_view, words)
-                total = total + cross_view
+                total = total + cross_view + part.module_loss(inputs, y, outputs)
         return total
 
     # === What a run asks for ===

@@ -180,6 +180,7 @@ def build(tasks, vocabulary, config):
             dtype=config.dtype,
             name=name,
         )
+        part.modules_learn_labels = config.labelled_first > 0
         part.compile(jit_compile=xla_pays())
         encoder = {"encoder": part.encoder}
     if config.word_vectors:

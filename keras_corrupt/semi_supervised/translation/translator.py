@@ -304,29 +304,23 @@ class CrossViewTranslator(WordModel):
             *(ops.zeros(shape, "float32") for _ in self.views),
         ]
 
-    def compute_loss(
-        self, x=None, y=None, y_pred=None, sample_weight=None, training=True
-    ):
-        """The mean over words of translations, plus that over words that are found.
+    def supervised_loss(self, inputs, classes, outputs):
+        """Returns the mean over words of translations, of which an end is one, too."""
+        given = ops.cast(inputs["labelled"] == 1, "float32")[:, None]
+        words = given * ops.cast(classes >= 0, "float32")
+        logits, smoothing = outputs["logits"], self.label_smoothing
+        loss = objective.supervised_loss(logits, classes, words, smoothing)
+        return loss, ops.sum(words)
 
-        An end is a word, too.
-        """
-        given = ops.cast(x["labelled"], "float32")[:, None]
-        labelled = given * ops.cast(y >= 0, "float32")
-        loss = objective.supervised_loss(
-            y_pred["logits"], y, labelled, self.label_smoothing
+    def cross_view_loss(self, inputs, outputs):
+        """Returns the mean over words of what is found, ends included."""
+        is_end = ops.cast(outputs["targets"] == END, "int32")
+        until_end = ops.cumsum(is_end, axis=1) - is_end == 0
+        sentences = ops.logical_and(
+            inputs["labelled"] == 0, ops.any(inputs["padding_mask"] > 0, axis=1)
         )
-        self.supervised_tracker.update_state(loss, ops.sum(labelled))
-        if "auxiliary" in y_pred:
-            is_end = ops.cast(y_pred["targets"] == END, "int32")
-            until_end = ops.cumsum(is_end, axis=1) - is_end == 0
-            sentences = ops.any(x["padding_mask"] > 0, axis=1, keepdims=True)
-            words = ops.cast(ops.logical_and(until_end, sentences), "float32")
-            words = words * (1.0 - given)
-            cross_view = weighted_mean(sum(y_pred["auxiliary"]), words)
-            self.cross_view_tracker.update_state(cross_view, ops.sum(words))
-            loss = loss + cross_view
-        return loss
+        words = ops.cast(ops.logical_and(until_end, sentences[:, None]), "float32")
+        return weighted_mean(sum(outputs["auxiliary"]), words), ops.sum(words)
 
     # === Use ===
 
