@@ -188,6 +188,9 @@ def draw(scores, curves, metric, path):
             least, most = values.min(axis=0), values.max(axis=0)
             axis.fill_between(x, least, most, color=line.get_color(), alpha=0.2)
         axis.set(xlabel=label, ylabel=metric, xscale=scale)
+        if scale == "log":
+            axis.set_xticks([*scores], [f"{count:,}" for count in scores])
+            axis.minorticks_off()
         axis.grid(alpha=0.3)
         axis.legend()
     figure.savefig(path, dpi=110)
