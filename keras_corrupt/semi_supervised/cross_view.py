@@ -92,9 +92,9 @@ class CrossViewConfig:
     """Unlabelled sentences to use, at most; a million takes about 200 MB of memory."""
     labelled_first: int = 0
     """Updates on what is labelled alone, before --unlabelled has its turn. With any,
-    auxiliary modules learn labels, too, which changes nothing else. Not the thesis's:
-    a module that has learned nothing yet teaches errors, or pulls at the states of
-    all."""
+    auxiliary modules learn labels, too, by gradients that end at what they read and
+    count in `clip_norm`. Not the thesis's: a module that has learned nothing yet
+    teaches errors, or pulls at the states of all."""
     views: tuple[View, ...] = ("forward", "backward", "future", "past", "full")
     """What the auxiliary modules see of a sentence. With `word_dropout` or `vat` alone
     the primary module learns from itself: the thesis's baselines (4.3.2)."""

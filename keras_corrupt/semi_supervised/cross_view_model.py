@@ -7,47 +7,15 @@ import numpy as np
 from keras import ops
 
 from keras_corrupt.devices.replicas import SeedGenerator
-from keras_corrupt.encoders.cost import dense_flops
 from keras_corrupt.kernels import FusedSteps
 from keras_corrupt.semi_supervised import objective
 from keras_corrupt.semi_supervised.mean_teacher import MeanTeacher
+from keras_corrupt.semi_supervised.prediction_module import PredictionModule
 
 #: What a tagger's auxiliary modules can see of a sentence.
 VIEWS = ("forward", "backward", "future", "past", "full")
 #: The baselines of 4.3.2, in which the primary module itself sees another sentence.
 BASELINES = ("word_dropout", "vat")
-
-
-class PredictionModule(keras.layers.Layer):
-    """A hidden layer and a softmax: softmax(U ReLU(W h) + b).
-
-    Args:
-        hidden_size: Width of the hidden layer.
-        num_classes: Number of classes.
-    """
-
-    def __init__(self, hidden_size, num_classes, **kwargs):
-        super().__init__(**kwargs)
-        self.hidden = keras.layers.Dense(
-            hidden_size, "relu", use_bias=False, dtype=self.dtype_policy, name="hidden"
-        )
-        self.output_layer = keras.layers.Dense(
-            num_classes, dtype=self.dtype_policy, name="output"
-        )
-
-    def build(self, input_shape):
-        self.hidden.build(input_shape)
-        self.output_layer.build((None, None, self.hidden.units))
-
-    def call(self, states):
-        """Returns logits, `[batch, length, classes]`."""
-        return self.output_layer(self.hidden(states))
-
-    def flops(self, length):
-        """Counts one sentence, forward; `encoders/cost.py` has the rules."""
-        width, hidden = self.hidden.kernel.shape
-        matrices = 2 * width * hidden + dense_flops(hidden, self.output_layer.units)
-        return length * (matrices + hidden)  # ReLU
 
 
 class CrossViewModel(FusedSteps, keras.Model):
@@ -79,8 +47,8 @@ class CrossViewModel(FusedSteps, keras.Model):
     baselines = BASELINES
     #: What the loss on unlabelled sentences counts, beside that on labelled ones.
     cross_view_weight = 1.0
-    #: Whether auxiliary modules learn known labels, too, and change nothing else by it.
-    #: Not the thesis's: modules that know nothing yet pull at the states of all.
+    #: Whether auxiliary modules learn known labels, too, by gradients of their own. Not
+    #: the thesis's: modules that know nothing yet pull at the states of all.
     modules_learn_labels = False
 
     def __init__(
@@ -226,7 +194,7 @@ class CrossViewModel(FusedSteps, keras.Model):
             where it has dropout, also `auxiliary`, a list of those of each view, and
             `targets`, the primary module's probabilities without dropout. Without
             unlabelled sentences these are zeros. With `modules_learn_labels` there is
-            `modules`, a list of logits of labelled sentences.
+            `labelled_auxiliary`, a list of logits of labelled sentences.
         """
         encoded = self.encode(inputs, training)
         outputs = {"logits": self.predict_from(encoded, training)}
@@ -237,10 +205,12 @@ class CrossViewModel(FusedSteps, keras.Model):
             learned = self.if_unlabelled(inputs, lambda: self.learned(inputs, encoded))
             outputs["targets"], *outputs["auxiliary"] = learned
             if self.modules_learn_labels and self.auxiliary:
-                outputs["modules"] = self.modules_of(inputs, encoded, outputs["logits"])
+                outputs["labelled_auxiliary"] = self.labelled_auxiliary(
+                    inputs, encoded, outputs["logits"]
+                )
         return outputs
 
-    def modules_of(self, inputs, encoded, logits):
+    def labelled_auxiliary(self, inputs, encoded, logits):
         """Returns what auxiliary modules make of labelled sentences; zeros without any.
 
         Its gradient is that of the modules alone.
@@ -349,7 +319,7 @@ class CrossViewModel(FusedSteps, keras.Model):
             cross_view, words = self.cross_view_loss(x, y_pred)
             self.cross_view_tracker.update_state(cross_view, words)
             loss = loss + self.cross_view_weight * cross_view
-        return loss + self.module_loss(x, y, y_pred)
+        return loss + self.labelled_auxiliary_loss(x, y, y_pred)
 
     def supervised_loss(self, inputs, classes, outputs):
         """Returns the mean over labelled words, and how many these are.
@@ -364,7 +334,7 @@ class CrossViewModel(FusedSteps, keras.Model):
         loss = objective.supervised_loss(logits, classes, words, smoothing)
         return loss, ops.sum(words)
 
-    def module_loss(self, inputs, classes, outputs):
+    def labelled_auxiliary_loss(self, inputs, classes, outputs):
         """Returns the sum of the losses of auxiliary modules on labelled words.
 
         Args:
@@ -374,7 +344,7 @@ class CrossViewModel(FusedSteps, keras.Model):
         """
         return sum(
             self.supervised_loss(inputs, classes, {"logits": logits})[0]
-            for logits in outputs.get("modules", [])
+            for logits in outputs.get("labelled_auxiliary", [])
         )
 
     def cross_view_loss(self, inputs, outputs):

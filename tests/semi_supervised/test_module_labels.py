@@ -94,4 +94,4 @@ def test_baselines_have_no_modules_that_could_learn_labels():
     model = make_tagger(views=["word_dropout"])
     model.modules_learn_labels = True
     inputs, _ = sentences(model, labelled=True)
-    assert "modules" not in model(inputs, training=True)
+    assert "labelled_auxiliary" not in model(inputs, training=True)

@@ -115,7 +115,7 @@ def test_modules_of_a_batchs_task_learn_its_labels(model, batches, task):
     inputs, classes = batches[model.names[task]]
     before = loss_of(model, with_task(inputs, task), classes)
     logits = part.auxiliary_logits(inputs, part.encode(inputs, True)).values()
-    more = part.module_loss(inputs, classes, {"modules": logits})
+    more = part.labelled_auxiliary_loss(inputs, classes, {"labelled_auxiliary": logits})
     for each in model.parts:
         each.modules_learn_labels = True
     try:

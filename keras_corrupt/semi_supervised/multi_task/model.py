@@ -69,7 +69,9 @@ class CrossViewMultiTask(FusedSteps, keras.Model):
                 outputs |= {"targets": targets, "auxiliary": auxiliary}
             for outputs, (part, *each) in zip(found, own, strict=True):
                 if part.modules_learn_labels and part.auxiliary:
-                    outputs["modules"] = part.modules_of(*each, outputs["logits"])
+                    outputs["labelled_auxiliary"] = part.labelled_auxiliary(
+                        *each, outputs["logits"]
+                    )
         return found
 
     def inputs_of(self, number, inputs):
@@ -121,7 +123,11 @@ class CrossViewMultiTask(FusedSteps, keras.Model):
             if "auxiliary" in outputs:
                 cross_view, words = part.cross_view_loss(inputs, outputs)
                 self.cross_view_tracker.update_state(cross_view, words)
-                total = total + cross_view + part.module_loss(inputs, y, outputs)
+                total = (
+                    total
+                    + cross_view
+                    + part.labelled_auxiliary_loss(inputs, y, outputs)
+                )
         return total
 
     # === What a run asks for ===

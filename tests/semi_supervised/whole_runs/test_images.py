@@ -52,6 +52,7 @@ def test_what_a_run_on_images_leaves(image_task, finished_images):
     run, model = finished_images
     rows = read_metrics(run / "metrics.csv")
     assert rows[0]["cross_view_loss"] == 0  # labels have the first three updates
+    assert rows[0]["loss"] > 2 * rows[0]["supervised_loss"]  # of auxiliary modules, too
     assert rows[-1]["cross_view_loss"] > 0 and rows[-1]["supervised_loss"] > 0
     # The last validation is of the average and its statistics, which the run ends with.
     results = json.loads((run / "results.json").read_text())

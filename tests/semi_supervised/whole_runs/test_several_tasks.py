@@ -56,6 +56,7 @@ def test_what_a_run_of_two_tasks_leaves(both_tasks, finished_multi_task):
     assert model.parts[0].vocabulary.words[-1] == "zebra"  # that text does not have
     rows = read_metrics(run / "metrics.csv")
     assert rows[0]["cross_view_loss"] == 0  # labels have the first three updates
+    assert rows[0]["loss"] > 2 * rows[0]["supervised_loss"]  # of auxiliary modules, too
     assert rows[-1]["cross_view_loss"] > 0 and rows[-1]["supervised_loss"] > 0
     for task, part, metric in zip(
         both_tasks, model.parts, ("accuracy", "las"), strict=True

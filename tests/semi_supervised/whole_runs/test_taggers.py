@@ -76,6 +76,7 @@ def test_what_a_run_leaves(task, finished):
     rows = read_metrics(run / "metrics.csv")
     assert [row["step"] for row in rows] == [2, 4, 6]
     assert rows[0]["cross_view_loss"] == 0  # labels have the first three updates
+    assert rows[0]["loss"] > 2 * rows[0]["supervised_loss"]  # of auxiliary modules, too
     assert rows[-1]["cross_view_loss"] > 0 and rows[-1]["supervised_loss"] > 0
     # The last validation is of the average, which the run ends with.
     results = json.loads((run / "results.json").read_text())
@@ -90,6 +91,7 @@ def test_what_a_run_leaves(task, finished):
 
 def test_what_a_run_on_an_encoder_leaves(task, pretrained, finished_on_encoder):
     run, model = finished_on_encoder
+    assert not model.modules_learn_labels
     start = TokenTagger.from_preset(pretrained)
     loaded = TokenTagger.from_preset(run / "preset")
     dev = task.splits["dev"].examples
