@@ -29,6 +29,7 @@ BOUNDS = {
     "cross_view_weight": Bounds(0, above=True),
     "confidence": Bounds(0, 1),
     "mean_teacher": Bounds(0, 1),
+    "lstm_size": Bounds(2),
     "beam_size": Bounds(1, 1001),
     "attention_dropout": Bounds(0, 1),
     "target_smoothing": Bounds(0, 1),
@@ -78,6 +79,9 @@ class CrossViewConfig:
     from: a tagger or parser of another run, by its directory; a pretrained encoder,
     which takes the LSTMs' place, by a trained preset's name (tiny_en) or its
     directory."""
+    lstm_size: int | None = None
+    """Hidden units of the first LSTM, if not the preset's; the second, projections and
+    hidden layers have half as many (figure 4.5)."""
     freeze_encoder: bool = False
     """Whether that encoder stays as it is, and the primary module alone learns (table
     4.5)."""
@@ -202,6 +206,11 @@ class CrossViewConfig:
             raise ValueError(
                 f"--labelled_first {self.labelled_first} leaves none of --steps "
                 f"{self.steps} to --unlabelled. Give fewer, or leave that out."
+            )
+        if self.lstm_size and self.preset not in PRESETS:
+            raise ValueError(
+                f"--lstm_size is of new LSTMs; --preset {self.preset} is an encoder "
+                "that was trained. Leave it out, or name a size."
             )
         if self.freeze_encoder and self.preset in PRESETS:
             raise ValueError(

@@ -1,6 +1,7 @@
 """Models that presets of their own hold."""
 
 from keras_corrupt.models import preset_directory
+from keras_corrupt.models.overrides import merge
 from keras_corrupt.semi_supervised.cross_view_model import CrossViewModel
 
 
@@ -22,12 +23,13 @@ class PresetModel(CrossViewModel):
             preset: A name of `presets`, for new weights; or a directory that
                 `save_to_preset` wrote, whose auxiliary modules are new.
             arguments: For a size those arguments of the class that have no default,
-                and any others.
+                and any others. `encoder={"num_filters": 50}` leaves the encoder's other
+                sizes as they are.
         """
         if preset in cls.presets:
-            return cls(**{**cls.presets[preset], **arguments})
+            return cls(**merge(cls.presets[preset], arguments))
         config, _ = preset_directory.read(preset, cls)
-        return preset_directory.load(preset, cls, {**config, **arguments}, None)
+        return preset_directory.load(preset, cls, merge(config, arguments), None)
 
     def save_to_preset(self, directory):
         """Writes the configuration and the weights, whole or not at all.

@@ -55,6 +55,23 @@ IMAGE_PRESETS = {
 }
 
 
+def lstm_sizes(size):
+    """Returns sizes in a preset's place, by the LSTMs' (Clark's thesis, figure 4.5).
+
+    Args:
+        size: Hidden units of the first LSTM; the second, the projections and the
+            modules' hidden layers have half as many. `None` for the preset's.
+
+    >>> lstm_sizes(1024)["encoder"]
+    {'hidden_sizes': [1024, 512], 'projection_size': 512}
+    """
+    if size is None:
+        return {}
+    half = size // 2
+    encoder = {"hidden_sizes": [size, half], "projection_size": half}
+    return {"encoder": encoder, "hidden_size": half}
+
+
 def word_size(preset):
     """Returns the width of a size's word vectors: that of its three kinds of filters.
 

@@ -21,6 +21,7 @@ from keras_corrupt.semi_supervised.batches import alternating
 from keras_corrupt.semi_supervised.cross_view_model import check_views
 from keras_corrupt.semi_supervised.optimizer import optimizer_of
 from keras_corrupt.semi_supervised.parser import CrossViewParser
+from keras_corrupt.semi_supervised.presets import lstm_sizes
 from keras_corrupt.semi_supervised.sentences import Sentences, unlabelled_sentences
 from keras_corrupt.semi_supervised.start import (
     start_class,
@@ -196,6 +197,7 @@ def build(task, start, config):
                 config.preset,
                 words=start.words,
                 characters=start.characters,
+                **lstm_sizes(config.lstm_size),
                 **arguments,
             )
         else:

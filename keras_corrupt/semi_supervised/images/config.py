@@ -73,5 +73,6 @@ class ImageConfig(CrossViewConfig):
     word_dropout: tyro.conf.Suppress[float] = 0.1
     vocabulary_size: tyro.conf.Suppress[int] = 50_000
     word_vectors: tyro.conf.Suppress[str | None] = None
+    lstm_size: tyro.conf.Suppress[int | None] = None
     freeze_encoder: tyro.conf.Suppress[bool] = False
     dtype: tyro.conf.Suppress[str] = "float32"

@@ -11,6 +11,7 @@ from pathlib import Path
 import keras
 import numpy as np
 
+from keras_corrupt.models.overrides import merge
 from keras_corrupt.semi_supervised import runner
 from keras_corrupt.semi_supervised.batches import alternating
 from keras_corrupt.semi_supervised.multi_task.batches import RandomTasks, WithTasks
@@ -19,7 +20,7 @@ from keras_corrupt.semi_supervised.multi_task.model import (
     CrossViewMultiTask,
 )
 from keras_corrupt.semi_supervised.optimizer import optimizer_of
-from keras_corrupt.semi_supervised.presets import PRESETS
+from keras_corrupt.semi_supervised.presets import PRESETS, lstm_sizes
 from keras_corrupt.semi_supervised.sentences import Sentences
 from keras_corrupt.semi_supervised.start import start_from_vectors, words_with_vectors
 from keras_corrupt.semi_supervised.vocabulary import WordVocabulary
@@ -170,7 +171,7 @@ def build(tasks, vocabulary, config):
             words=vocabulary.words,
             characters=vocabulary.characters,
             **task.model_arguments,
-            **encoder,
+            **merge(lstm_sizes(config.lstm_size), encoder),
             **views,
             **smoothing,
             labelled_dropout=config.labelled_dropout,

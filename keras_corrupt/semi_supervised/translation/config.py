@@ -33,6 +33,7 @@ class TranslationConfig(CrossViewConfig):
     vat_norm: tyro.conf.Suppress[float] = 0.5  # without effect: vat is no view here
     hard_targets: tyro.conf.Suppress[bool] = True  # the translations that are found
     confidence: tyro.conf.Suppress[float] = 0.0  # for words that are classes
+    lstm_size: tyro.conf.Suppress[int | None] = None  # the decoder's are its own
     freeze_encoder: tyro.conf.Suppress[bool] = False
 
     OF_MODEL = ("beam_size", "attention_dropout", "target_smoothing")

@@ -36,6 +36,7 @@ def multi_task_config(files, run):
         files,
         run,
         CrossViewMultiTaskConfig,
+        lstm_size=8,
         labelled_first=3,
         word_vectors=files["vectors"],
     )
@@ -53,6 +54,7 @@ def test_killed_tasks_end_the_same(
 
 def test_what_a_run_of_two_tasks_leaves(both_tasks, finished_multi_task):
     run, model = finished_multi_task
+    assert {part.hidden_size for part in model.parts} == {4}  # half of the LSTMs'
     assert model.parts[0].vocabulary.words[-1] == "zebra"  # that text does not have
     rows = read_metrics(run / "metrics.csv")
     assert rows[0]["cross_view_loss"] == 0  # labels have the first three updates

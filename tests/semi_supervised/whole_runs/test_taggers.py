@@ -27,6 +27,7 @@ from keras_corrupt.training.out_of_memory import OutOfMemoryError
 from tests.semi_supervised.conftest import (
     LABELS,
     LETTERS,
+    SIZES,
     WORDS,
     make_token_tagger,
 )
@@ -186,6 +187,14 @@ def test_rate_momentum_and_average_are_table_4_1():
         assert float(rate(step)) == pytest.approx(expected, rel=1e-6)
 
 
+def test_other_layers_have_half_of_the_lstms_size():
+    model = compiled(lstm_size=8)
+    config = model.encoder.get_config()
+    assert config["hidden_sizes"] == [8, 4] and config["projection_size"] == 4
+    assert model.hidden_size == 4
+    assert config["num_filters"] == SIZES["encoder"]["num_filters"]  # the preset's
+
+
 def test_the_average_of_the_weights_is_what_is_evaluated():
     model = compiled(ema=0.75, clip_norm=0.0, rate_decay=0.0)
     (variable, *_) = model.primary.trainable_variables
@@ -247,6 +256,8 @@ def test_word_vectors_are_where_words_start(files, finished):
         ({"labelled_first": 6}, "--labelled_first 6 leaves none of --steps 6"),
         ({"optimizer": "adamw"}, "--preset tiny is none"),
         ({"preset": "tiny_en", "word_vectors": "glove"}, "`word_vectors` are for"),
+        ({"lstm_size": 1}, "--lstm_size 1 must be"),
+        ({"lstm_size": 8, "preset": "tiny_en"}, "--lstm_size is of new LSTMs"),
         ({"freeze_encoder": True}, "--preset tiny is a size"),
         ({"freeze_encoder": True, "preset": "tiny_en"}, "Leave one of the two out"),
         ({"labelled_dropout": 1.0}, "`labelled_dropout` must be"),
