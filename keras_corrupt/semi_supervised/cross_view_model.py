@@ -9,6 +9,7 @@ from keras import ops
 from keras_corrupt.devices.replicas import SeedGenerator
 from keras_corrupt.kernels import FusedSteps
 from keras_corrupt.semi_supervised import objective
+from keras_corrupt.semi_supervised.adversarial import adversarial_noise
 from keras_corrupt.semi_supervised.mean_teacher import MeanTeacher
 from keras_corrupt.semi_supervised.prediction_module import PredictionModule
 
@@ -293,10 +294,9 @@ class CrossViewModel(FusedSteps, keras.Model):
         return self.predict_from(self.encode(inputs, True, noise), True)
 
     def adversarial_noise(self, inputs, targets):
-        """Returns the noise that changes predictions most (Miyato et al., 2017, 3).
+        """Returns the noise that changes predictions most, those without dropout.
 
-        One step of the power method: the gradient of the divergence, without dropout,
-        at a small random noise. Its norm is that of all of a sentence's embeddings.
+        Its norm is that of all of a sentence's embeddings.
         """
         words = ops.cast(self.words(inputs), "float32")
 
@@ -305,9 +305,8 @@ class CrossViewModel(FusedSteps, keras.Model):
             # The entropy of the targets does not depend on the noise.
             return ops.sum(objective.cross_entropy(targets, logits) * words)
 
-        start = of_norm(self.random_noise(inputs), 0.1)
-        gradient = gradient_at(divergence, start)
-        return of_norm(ops.stop_gradient(gradient), self.vat_norm)
+        start = self.random_noise(inputs)
+        return adversarial_noise(divergence, start, self.vat_norm)
 
     def compute_loss(
         self, x=None, y=None, y_pred=None, sample_weight=None, training=True
@@ -386,24 +385,3 @@ def check_rates(**rates):
             raise ValueError(
                 f"`{name}` must be at least 0 and less than 1; got {rate!r}."
             )
-
-
-def of_norm(x, norm):
-    """Returns each sentence's array, `[batch, length, size]`, or image, at a norm."""
-    x = ops.cast(x, "float32")
-    squares = ops.sum(ops.square(x), axis=tuple(range(1, x.ndim)), keepdims=True)
-    return norm * x * ops.rsqrt(ops.maximum(squares, 1e-24))
-
-
-def gradient_at(function, x):
-    """Returns the gradient of a scalar function of an array."""
-    if keras.backend.backend() == "tensorflow":
-        import tensorflow as tf
-
-        with tf.GradientTape() as tape:
-            tape.watch(x)
-            value = function(x)
-        return tape.gradient(value, x)
-    import jax
-
-    return jax.grad(function)(x)

@@ -7,11 +7,9 @@ import numpy as np
 from keras import ops
 
 from keras_corrupt.encoders.cost import dense_flops, dense_parameters
+from keras_corrupt.semi_supervised.adversarial import of_norm
 from keras_corrupt.semi_supervised.cost import image_update_flops
-from keras_corrupt.semi_supervised.cross_view_model import (
-    check_rates,
-    of_norm,
-)
+from keras_corrupt.semi_supervised.cross_view_model import check_rates
 from keras_corrupt.semi_supervised.images.batches import ImageBatches
 from keras_corrupt.semi_supervised.images.encoder import (
     CHANNELS,
