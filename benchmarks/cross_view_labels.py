@@ -85,7 +85,7 @@ METHODS = {
     # 4.5.
     "hard_targets": {"hard_targets": True},
     "confidence": {"confidence": 0.9},
-    "mean_teacher": {"mean_teacher": 0.998},
+    "mean_teacher": {},  # of the result's momentum, `--ema`
     # Table 4.6, of images.
     "no_perturbation": {"perturbation": "none"},
     "random_perturbation": {"perturbation": "random"},
@@ -112,7 +112,9 @@ class Settings(CrossViewSettings):
 def configuration(method, count, seed, settings):
     """Returns the configuration of a run."""
     config_class, _ = TASKS[settings.task]
-    start = None
+    own, start = dict(METHODS[method]), None
+    if method == "mean_teacher":
+        own["mean_teacher"] = settings.ema
     if method == "CVT_on_supervised":
         start = settings.directory(f"{count} supervised", seed)
     return settings.configuration(
@@ -121,7 +123,7 @@ def configuration(method, count, seed, settings):
         seed,
         with_text=method != "supervised",
         start=start,
-        **METHODS[method],
+        **own,
     )
 
 

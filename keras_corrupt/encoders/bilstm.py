@@ -5,6 +5,7 @@ from keras import ops
 
 from keras_corrupt.devices.replicas import SeedGenerator
 from keras_corrupt.encoders.lstm import lstm_outputs
+from keras_corrupt.encoders.noise import with_noise
 from keras_corrupt.encoders.word_embeddings import WordEmbeddings
 
 
@@ -179,7 +180,8 @@ class BiLSTMEncoder(keras.layers.Layer):
                 `[batch, length, characters]` and `padding_mask` `[batch, length]`.
             dropout_rates: float32 `[batch]`, the rate at which each sentence loses
                 parts of its words' vectors and of the LSTMs' outputs; `None` for none.
-            noise: What is added to the words' vectors, `[batch, length, size]`.
+            noise: What is added to the words' vectors, `[batch, length, size]`, in
+                units of their standard deviations: see `noise.with_noise`.
 
         Returns:
             For each layer its forward and its backward states, each
@@ -191,7 +193,7 @@ class BiLSTMEncoder(keras.layers.Layer):
 
         x = self.embeddings(inputs["word_ids"], inputs["character_ids"])
         if noise is not None:
-            x = x + ops.cast(noise, x.dtype)
+            x = with_noise(x, noise, inputs["padding_mask"])
         x, layers = dropped(x), []
         for lstm in self.lstms:
             layers.append(

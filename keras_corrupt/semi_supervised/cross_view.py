@@ -105,7 +105,8 @@ class CrossViewConfig:
     word_dropout: float = 0.1
     """The probability that the view `word_dropout` removes a word."""
     vat_norm: float = 0.5
-    """The norm of the noise that the view `vat` adds to a sentence's embeddings."""
+    """The norm of the noise that the view `vat` adds to a sentence's embeddings, in
+    units of their standard deviations."""
     hard_targets: bool = False
     """Whether the likeliest labels are learned, and not the probabilities."""
     confidence: float = 0.0
@@ -259,7 +260,8 @@ class ParsingConfig(CrossViewConfig):
     `word_dropout` or `vat` alone the primary module learns from itself: the thesis's
     baselines (4.3.2)."""
     vat_norm: float = 1.0
-    """The norm of the noise that the view `vat` adds to a sentence's embeddings."""
+    """The norm of the noise that the view `vat` adds to a sentence's embeddings, in
+    units of their standard deviations."""
     label_smoothing: tyro.conf.Suppress[float] = 0.0  # the thesis's is of tags
 
 

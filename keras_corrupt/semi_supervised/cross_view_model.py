@@ -38,7 +38,8 @@ class CrossViewModel(FusedSteps, keras.Model):
             that learns from labelled sentences alone.
         label_smoothing: Of known classes.
         word_dropout: The probability that `"word_dropout"` removes a word.
-        vat_norm: The norm of the noise that `"vat"` adds to a sentence's embeddings.
+        vat_norm: The norm of the noise that `"vat"` adds to a sentence's embeddings, in
+            units of their standard deviations.
         hard_targets: Whether to learn the primary module's likeliest classes, and not
             its probabilities (4.5).
         confidence: The probability from which on its likeliest class is learned (4.5).
@@ -107,7 +108,8 @@ class CrossViewModel(FusedSteps, keras.Model):
         Args:
             inputs: The model's inputs.
             training: Whether dropout is active.
-            noise: What is added to the embeddings, `[batch, length, embedding_width]`.
+            noise: What is added to the embeddings, `[batch, length, embedding_width]`,
+                in units of their standard deviations.
         """
         raise NotImplementedError
 

@@ -3,6 +3,7 @@
 import keras
 from keras import ops
 
+from keras_corrupt.encoders.noise import with_noise
 from keras_corrupt.semi_supervised.batches import PieceBatches
 from keras_corrupt.semi_supervised.cost import transformer_update_flops
 from keras_corrupt.semi_supervised.cross_view_model import (
@@ -77,7 +78,7 @@ class CrossViewTokenTagger(CrossViewModel):
         inputs = encoder.text_inputs(inputs)
         x = encoder.embed(inputs, training)
         if noise is not None:
-            x = x + ops.cast(noise, x.dtype)
+            x = with_noise(x, noise, inputs["padding_mask"])
         return encoder.transform(x, inputs, training, attention)
 
     def predict_from(self, encoded, training=False):
