@@ -15,6 +15,7 @@ from pathlib import Path
 import keras
 import numpy as np
 import pytest
+import tensorflow as tf
 
 from keras_corrupt.tokenizers import WordPieceTokenizer
 
@@ -30,6 +31,9 @@ WITHOUT_KERAS = (
 
 # What records the fixtures needs other libraries than the tests do.
 collect_ignore = ["fixtures"]
+
+# As with compiling: TensorFlow rewrites each graph before it runs for the first time.
+tf.config.optimizer.set_experimental_options({"disable_meta_optimizer": True})
 
 SPECIAL = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
 
