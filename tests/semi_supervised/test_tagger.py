@@ -14,6 +14,7 @@ from tests.semi_supervised.conftest import (
     LABELS,
     SEES,
     make_tagger,
+    make_token_tagger,
     one_batch,
     sentences_of,
 )
@@ -146,6 +147,23 @@ def test_adversarial_noise_changes_predictions_more_than_others():
         other = rng.normal(size=noise.shape) * words[..., None]
         other *= 1e-2 / np.sqrt((other**2).sum((1, 2), keepdims=True))
         assert (divergence(noise) > divergence(other.astype("float32"))).all()
+
+
+@pytest.mark.parametrize("make", [make_tagger, make_token_tagger])
+def test_noise_is_as_great_as_embeddings_differ(make):
+    model = make(views=["vat"])
+    inputs, _ = one_batch(model, sentences_of(4)[0])
+    shape = (*inputs["padding_mask"].shape, model.embedding_width)
+    noise = np.random.default_rng(0).normal(size=shape).astype("float32")
+
+    def change():
+        with_noise = model.predict_from(model.encode(inputs, noise=noise))
+        return np.abs(np.array(with_noise) - model(inputs)["logits"]).max()
+
+    assert change() > 1e-3
+    for variable in model.networks["encoder"].embeddings.trainable_variables:
+        variable.assign(np.zeros(variable.shape))
+    assert change() < 1e-6
 
 
 def test_hard_targets_and_confidence():
