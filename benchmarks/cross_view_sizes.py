@@ -1,0 +1,90 @@
+"""Draws scores over the size of the LSTMs (Clark's thesis, figure 4.5, below).
+
+    python -m benchmarks.cross_view_labels chunking ... --options lstm_size 64 \\
+        --output size-64
+    python -m benchmarks.cross_view_labels chunking ... --options lstm_size 256 \\
+        --output size-256
+    python -m benchmarks.cross_view_sizes 64 size-64 256 size-256 --output RESULTS
+
+Each directory is a comparison's, with one number of labels, all with the same methods.
+"""
+
+import csv
+import dataclasses
+from pathlib import Path
+
+import numpy as np
+import tyro
+
+from benchmarks.comparison import with_error, write_rows
+
+
+@dataclasses.dataclass(kw_only=True)
+class Settings:
+    """What to draw."""
+
+    comparisons: tyro.conf.Positional[tuple[tuple[int, str], ...]]
+    """Hidden units, and the directory of a comparison with LSTMs of that size."""
+    output: str
+    """Directory for the scores, the table and the plot."""
+    metric: str = "f1"
+    """What the score is called."""
+
+
+def main(settings):
+    rows, scores = [], {}
+    for size, directory in settings.comparisons:
+        with open(Path(directory, "scores.csv"), newline="") as file:
+            found = [{"size": size, **row} for row in csv.DictReader(file)]
+        if len({row["labelled"] for row in found}) != 1:
+            raise ValueError(f"{directory} has scores of several numbers of labels.")
+        rows += found
+        for row in found:
+            of_size = scores.setdefault(row["method"], {}).setdefault(size, [])
+            of_size.append(float(row["score"]))
+    write_rows(rows, Path(settings.output, "sizes.csv"))
+    draw(scores, settings.metric, Path(settings.output, "sizes.png"))
+    print(table(scores))
+
+
+def table(scores):
+    """Returns the table, in Markdown.
+
+    Args:
+        scores: Method -> hidden units -> scores of the seeds.
+
+    >>> print(table({"supervised": {64: [1.0]}, "CVT": {64: [3.0, 5.0]}}))
+    | hidden units | supervised | CVT |
+    |---:|---:|---:|
+    | 64 | 1.0 | 4.0 ± 1.0 |
+    """
+    lines = [
+        f"| hidden units | {' | '.join(scores)} |",
+        "|---:" * (len(scores) + 1) + "|",
+    ]
+    for size in next(iter(scores.values())):
+        cells = [with_error(np.array(found[size]), 1) for found in scores.values()]
+        lines.append(f"| {size} | {' | '.join(cells)} |")
+    return "\n".join(lines)
+
+
+def draw(scores, metric, path):
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(5, 4), layout="constrained")
+    axis = figure.subplots()
+    for method, found in scores.items():
+        axis.plot([*found], [np.mean(v) for v in found.values()], "o-", label=method)
+    axis.set(xlabel="hidden units of the first LSTM", ylabel=metric, xscale="log")
+    axis.set_xticks([*found], [str(size) for size in found])
+    axis.minorticks_off()
+    axis.grid(alpha=0.3)
+    axis.legend()
+    figure.savefig(path, dpi=110)
+
+
+if __name__ == "__main__":
+    try:
+        main(tyro.cli(Settings, description=__doc__, use_underscores=True))
+    except (ValueError, OSError) as error:
+        raise SystemExit(f"Error: {error}") from error
