@@ -49,8 +49,8 @@ class CrossViewSettings:
         steps = steps or self.steps
         options = {name: value_of(text) for name, text in self.options.items()}
         if start:
-            own |= {"preset": str(Path(start, "preset"))}
-            own |= {"word_vectors": None, "lstm_size": None}
+            preset = str(Path(start, "preset"))
+            own |= {"preset": preset, "word_vectors": None, "lstm_size": None}
         return config_class(
             output=str(self.directory(name, seed)),
             unlabelled=self.unlabelled if with_text else (),

@@ -42,6 +42,8 @@ def main(settings):
         for row in found:
             of_size = scores.setdefault(row["method"], {}).setdefault(size, [])
             of_size.append(float(row["score"]))
+    if len({(*found,) for found in scores.values()}) != 1:
+        raise ValueError(f"The comparisons differ in methods: {', '.join(scores)}.")
     write_rows(rows, Path(settings.output, "sizes.csv"))
     draw(scores, settings.metric, Path(settings.output, "sizes.png"))
     print(table(scores))
@@ -69,6 +71,7 @@ def table(scores):
 
 
 def draw(scores, metric, path):
+    """Draws means over hidden units; `scores` are as `table` has them."""
     from matplotlib.figure import Figure
 
     figure = Figure(figsize=(5, 4), layout="constrained")

@@ -32,7 +32,7 @@ WITHOUT_KERAS = (
 # What records the fixtures needs other libraries than the tests do.
 collect_ignore = ["fixtures"]
 
-# As with compiling: TensorFlow rewrites each graph before it runs for the first time.
+# Rewriting a graph, before its first run, takes TensorFlow longer than running it, too.
 tf.config.optimizer.set_experimental_options({"disable_meta_optimizer": True})
 
 SPECIAL = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]

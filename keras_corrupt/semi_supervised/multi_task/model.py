@@ -123,11 +123,8 @@ class CrossViewMultiTask(FusedSteps, keras.Model):
             if "auxiliary" in outputs:
                 cross_view, words = part.cross_view_loss(inputs, outputs)
                 self.cross_view_tracker.update_state(cross_view, words)
-                total = (
-                    total
-                    + cross_view
-                    + part.labelled_auxiliary_loss(inputs, y, outputs)
-                )
+                total = total + cross_view
+                total = total + part.labelled_auxiliary_loss(inputs, y, outputs)
         return total
 
     # === What a run asks for ===
