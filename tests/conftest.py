@@ -15,7 +15,6 @@ from pathlib import Path
 import keras
 import numpy as np
 import pytest
-import tensorflow as tf
 
 from keras_corrupt.tokenizers import WordPieceTokenizer
 
@@ -31,9 +30,6 @@ WITHOUT_KERAS = (
 
 # What records the fixtures needs other libraries than the tests do.
 collect_ignore = ["fixtures"]
-
-# Rewriting a graph, before its first run, takes TensorFlow longer than running it, too.
-tf.config.optimizer.set_experimental_options({"disable_meta_optimizer": True})
 
 SPECIAL = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
 
