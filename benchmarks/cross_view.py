@@ -20,6 +20,8 @@ class CrossViewSettings:
     """Size of the networks, or a pretrained encoder."""
     seeds: int = 3
     """Runs of each."""
+    first_seed: int = 0
+    """Seed of the first; with it, several machines can share the seeds."""
     steps: int = 2000
     """Updates of each run."""
     batch_size: int = 32
@@ -62,6 +64,10 @@ class CrossViewSettings:
             seed=seed,
             **{"preset": self.preset} | options | own,
         )
+
+    def all_seeds(self):
+        """Returns the seeds of the runs."""
+        return range(self.first_seed, self.first_seed + self.seeds)
 
     def directory(self, name, seed):
         """Returns where a run is."""

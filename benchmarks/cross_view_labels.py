@@ -164,11 +164,12 @@ def table(scores, metric):
 
 
 def draw(scores, curves, metric, path):
-    """Draws scores over the number of labels, and through training with the fewest.
+    """Draws scores over numbers of labels, if several, and through training.
 
     Args:
         scores: Number of labelled examples -> method -> scores of the seeds.
-        curves: Method -> pairs of updates and scores, arrays `[seeds, points]`.
+        curves: Method -> updates, and at each of them the scores of the seeds, with
+            the fewest labels; may be empty.
         metric: Name of the score.
         path: File to write.
     """
@@ -176,18 +177,21 @@ def draw(scores, curves, metric, path):
 
     few = min(scores)
     over_labels = {
-        method: ([*scores], np.array([found[method] for found in scores.values()]).T)
+        method: ([*scores], [found[method] for found in scores.values()])
         for method in scores[few]
     }
-    panels = [(curves, f"updates, with {few:,} labelled examples", "linear")]
+    panels = []
     if len(scores) > 1:
-        panels.insert(0, (over_labels, "labelled examples", "log"))
+        panels.append((over_labels, "labelled examples", "log"))
+    if curves:
+        panels.append((curves, f"updates, with {few:,} labelled examples", "linear"))
     figure = Figure(figsize=(5 * len(panels), 4), layout="constrained")
     axes = figure.subplots(1, len(panels), squeeze=False)[0]
     for axis, (lines, label, scale) in zip(axes, panels, strict=True):
         for method, (x, values) in lines.items():
-            (line,) = axis.plot(x, values.mean(axis=0), "o-", label=method)
-            least, most = values.min(axis=0), values.max(axis=0)
+            means = [np.mean(seeds) for seeds in values]
+            (line,) = axis.plot(x, means, "o-", label=method)
+            least, most = ([f(seeds) for seeds in values] for f in (min, max))
             axis.fill_between(x, least, most, color=line.get_color(), alpha=0.2)
         axis.set(xlabel=label, ylabel=metric, xscale=scale)
         if scale == "log":
@@ -207,11 +211,11 @@ def curves_of(scores, metric, settings):
                 Path(configuration(method, min(scores), seed, settings).output)
                 / "metrics.csv"
             )
-            for seed in range(settings.seeds)
+            for seed in settings.all_seeds()
         ]
         steps = [row["step"] for row in runs[0]]
         values = [[100 * row[f"val_{metric}"] for row in rows] for rows in runs]
-        found[method] = steps, np.array(values)
+        found[method] = steps, np.transpose(values)
     return found
 
 
@@ -227,7 +231,7 @@ def main(settings):
     for method in settings.methods:
         configuration(method, total, 0, settings).check()
     # Seed by seed, so that a stopped comparison has all of some seeds.
-    for seed in range(settings.seeds):
+    for seed in settings.all_seeds():
         for count in counts:
             part = make_task(settings.train, settings.dev, count)
             for method in settings.methods:

@@ -138,7 +138,7 @@ def main(settings):
         )
     tasks = [first(task, settings.max_train) for task in tasks]
     rows = []
-    for seed in range(settings.seeds):
+    for seed in settings.all_seeds():
         for task, method, found in Runs(tasks, settings, seed).scores():
             rows.append((f"{task.name} ({task.main_metric})", method, seed, found))
     output = Path(settings.output)

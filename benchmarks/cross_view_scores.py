@@ -1,0 +1,60 @@
+"""Prints and draws scores of `cross_view_labels` from several files as one table.
+
+    python -m benchmarks.cross_view_labels chunking ... --seeds 1 --output ONE
+    python -m benchmarks.cross_view_labels chunking ... --first_seed 1 --output OTHER
+    python -m benchmarks.cross_view_scores ONE/scores.csv OTHER/scores.csv \\
+        --plot scores.png
+
+So several machines can share the seeds of a comparison.
+"""
+
+import csv
+import dataclasses
+
+import tyro
+
+from benchmarks.cross_view_labels import draw, table
+
+
+@dataclasses.dataclass(kw_only=True)
+class Settings:
+    """What to show."""
+
+    scores: tyro.conf.Positional[tuple[str, ...]]
+    """Files of scores, of different seeds."""
+    metric: str = "f1"
+    """What the score is called."""
+    plot: str | None = None
+    """File for the plot, if any."""
+
+
+def read(paths):
+    """Returns number of labelled examples -> method -> scores of the seeds."""
+    found = {}
+    for path in paths:
+        with open(path, newline="") as file:
+            for row in csv.DictReader(file):
+                seeds = found.setdefault(int(row["labelled"]), {}).setdefault(
+                    row["method"], {}
+                )
+                if row["seed"] in seeds:
+                    raise ValueError(f"{path}: an earlier file has {row}, too.")
+                seeds[row["seed"]] = float(row["score"])
+    return {
+        count: {method: [*seeds.values()] for method, seeds in methods.items()}
+        for count, methods in sorted(found.items())
+    }
+
+
+def main(settings):
+    scores = read(settings.scores)
+    print(table(scores, settings.metric))
+    if settings.plot:
+        draw(scores, {}, settings.metric, settings.plot)
+
+
+if __name__ == "__main__":
+    try:
+        main(tyro.cli(Settings, description=__doc__, use_underscores=True))
+    except (KeyError, ValueError, OSError) as error:
+        raise SystemExit(f"Error: {error}") from error
