@@ -250,11 +250,16 @@ def banner(kinds, model, config):
             f"({numbers:,}): others may look different; --preprocessing colours needs "
             "few"
         )
+    labelled = f"{len(kinds[0].images):,} images"
+    absent = np.setdiff1d(np.arange(len(model.labels)), kinds[0].labels)
+    if len(absent):
+        names = ", ".join(model.labels[index] for index in absent)
+        labelled += f", none of class {names}: the model learns the other classes"
     lines = {
         "model": f"{type(model).__name__} {config.preset}, {len(model.labels)} labels",
         "backend": keras.backend.backend(),
         "parameters": ", ".join(f"{name} {n:,}" for name, n in parameters.items()),
-        "labelled": f"{len(kinds[0].images):,} images",
+        "labelled": labelled,
         "unlabelled": f"{len(kinds[1].images):,} images, {seen}"
         if len(kinds) > 1
         else "none: the primary module learns alone",

@@ -123,15 +123,15 @@ def test_the_image_recipe_reads_files(monkeypatch, files, tmp_path, capsys):
     bare = tmp_path / "bare.npz"
     np.savez(bare, images=draw_shapes(3, 16)[0])
     flags = ["--train", files["train_images"], "--dev", files["dev_images"]]
-    flags += ["--test", str(bare), "--num_classes", "4", "--max_train", "8", "--smoke"]
+    flags += ["--test", str(bare), "--num_classes", "5", "--max_train", "8", "--smoke"]
     flags += ["--preprocessing", "colours", "--output", str(tmp_path / "out")]
     monkeypatch.setattr("sys.argv", [str(IMAGE_RECIPE), *flags])
     runpy.run_path(str(IMAGE_RECIPE), run_name="__main__")
     text = capsys.readouterr().out
-    assert "labelled:   8 images" in text and "learns alone" in text
+    assert "labelled:   8 images, none of class 4: " in text and "learns alone" in text
     assert "fitted to" not in text
     lines = (tmp_path / "out" / "predictions" / "test.txt").read_text().split()
-    assert len(lines) == 3 and set(lines) <= set("0123")
+    assert len(lines) == 3 and set(lines) <= set("01234")
 
 
 @pytest.mark.tensorflow_only
