@@ -164,12 +164,12 @@ def table(scores, metric):
 
 
 def draw(scores, curves, metric, path):
-    """Draws scores over numbers of labels, if several, and through training.
+    """Draws scores over the number of labels, and through training with the fewest.
 
     Args:
         scores: Number of labelled examples -> method -> scores of the seeds.
-        curves: Method -> updates, and at each of them the scores of the seeds, with
-            the fewest labels; may be empty.
+        curves: Method -> updates, and at each of them the scores of the seeds; may be
+            empty.
         metric: Name of the score.
         path: File to write.
     """
@@ -181,7 +181,7 @@ def draw(scores, curves, metric, path):
         for method in scores[few]
     }
     panels = []
-    if len(scores) > 1:
+    if len(scores) > 1 or not curves:
         panels.append((over_labels, "labelled examples", "log"))
     if curves:
         panels.append((curves, f"updates, with {few:,} labelled examples", "linear"))

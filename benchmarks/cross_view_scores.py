@@ -13,7 +13,7 @@ import dataclasses
 
 import tyro
 
-from benchmarks.cross_view_labels import draw, table
+from benchmarks.cross_view_labels import COLUMNS, draw, table
 
 
 @dataclasses.dataclass(kw_only=True)
@@ -29,20 +29,27 @@ class Settings:
 
 
 def read(paths):
-    """Returns number of labelled examples -> method -> scores of the seeds."""
+    """Returns number of labelled examples -> method -> scores, in the seeds' order."""
     found = {}
     for path in paths:
         with open(path, newline="") as file:
-            for row in csv.DictReader(file):
-                seeds = found.setdefault(int(row["labelled"]), {}).setdefault(
-                    row["method"], {}
-                )
+            rows = csv.DictReader(file)
+            if tuple(rows.fieldnames or ()) != COLUMNS:
+                raise ValueError(f"{path} has not the columns {', '.join(COLUMNS)}.")
+            for row in rows:
+                methods = found.setdefault(int(row["labelled"]), {})
+                seeds = methods.setdefault(row["method"], {})
                 if row["seed"] in seeds:
-                    raise ValueError(f"{path}: an earlier file has {row}, too.")
+                    raise ValueError(f"{path}: a score like {row} was there before.")
                 seeds[row["seed"]] = float(row["score"])
+    for count, methods in found.items():
+        if len({(*sorted(seeds),) for seeds in methods.values()}) != 1:
+            raise ValueError(f"With {count} labels, methods have different seeds.")
+    if len({(*methods,) for methods in found.values()}) != 1:
+        raise ValueError("Numbers of labels have different methods.")
     return {
-        count: {method: [*seeds.values()] for method, seeds in methods.items()}
-        for count, methods in sorted(found.items())
+        count: {name: [seeds[s] for s in sorted(seeds)] for name, seeds in m.items()}
+        for count, m in sorted(found.items())
     }
 
 
@@ -56,5 +63,5 @@ def main(settings):
 if __name__ == "__main__":
     try:
         main(tyro.cli(Settings, description=__doc__, use_underscores=True))
-    except (KeyError, ValueError, OSError) as error:
+    except (ValueError, OSError) as error:
         raise SystemExit(f"Error: {error}") from error
