@@ -127,6 +127,11 @@ def tokenizer():
 
 def gradients_of(loss, model):
     """Gradients of what `loss()` returns, by variable id, as NumPy arrays."""
+    return loss_and_gradients(loss, model)[1]
+
+
+def loss_and_gradients(loss, model):
+    """What `loss()` returns, a float, and its `gradients_of`."""
     variables = model.trainable_variables
     if keras.backend.backend() == "tensorflow":
         import tensorflow as tf
@@ -146,8 +151,10 @@ def gradients_of(loss, model):
             with keras.StatelessScope(mapping):
                 return loss()
 
-        found = jax.grad(stateless)([v.value for v in variables])
-    return {
+        # Compiled at once: one by one, operations would take several times as long.
+        compiled = jax.jit(jax.value_and_grad(stateless))
+        value, found = compiled([v.value for v in variables])
+    return float(value), {
         id(v): np.zeros(v.shape) if g is None else np.array(g)
         for v, g in zip(variables, found, strict=True)
     }

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from keras_corrupt.tasks.shapes import draw_shapes
-from tests.conftest import gradients_of
+from tests.conftest import loss_and_gradients
 from tests.semi_supervised.conftest import (
     batch_of_trees,
     make_image_classifier,
@@ -65,8 +65,9 @@ def test_auxiliary_modules_alone_learn_more_than_they_did(kind):
             return model.compute_loss(inputs, targets, outputs)
 
         for model.modules_learn_labels in (False, True):
-            gradients = gradients_of(loss, model)
-            found[labelled, model.modules_learn_labels] = float(loss()), gradients
+            found[labelled, model.modules_learn_labels] = loss_and_gradients(
+                loss, model
+            )
     own = {id(v) for module in model.auxiliary for v in module.trainable_variables}
     for labelled in (True, False):
         (before, without), (after, with_labels) = (
@@ -77,7 +78,7 @@ def test_auxiliary_modules_alone_learn_more_than_they_did(kind):
             if labelled and id(variable) in own:
                 assert not a.any() and b.any(), variable.path
             else:
-                np.testing.assert_allclose(a, b, atol=1e-6, err_msg=variable.path)
+                np.testing.assert_allclose(a, b, 1e-5, 3e-6, err_msg=variable.path)
         more = 0.0
         if labelled:
             inputs, targets = batch_of(model, labelled=True)
