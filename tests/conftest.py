@@ -3,7 +3,7 @@ import os
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
 os.environ.setdefault("CUDA_VISIBLE_DEVICES", "-1")
 # Compiling takes much longer than running what is compiled. XLA's new emitters for
-# fusions take twice as long as its old ones, also for an addition.
+# fusions take twice as long as its old ones, also for one multiplication.
 os.environ.setdefault(
     "XLA_FLAGS",
     "--xla_backend_optimization_level=0 --xla_llvm_disable_expensive_passes=true "
@@ -130,8 +130,11 @@ def gradients_of(loss, model):
     return loss_and_gradients(loss, model)[1]
 
 
-def loss_and_gradients(loss, model):
-    """What `loss()` returns, a float, and its `gradients_of`."""
+def loss_and_gradients(loss, model, compiled=True):
+    """What `loss()` returns, a float, and its `gradients_of`.
+
+    On JAX compiled at once: one by one, operations take several times as long.
+    """
     variables = model.trainable_variables
     if keras.backend.backend() == "tensorflow":
         import tensorflow as tf
@@ -151,9 +154,9 @@ def loss_and_gradients(loss, model):
             with keras.StatelessScope(mapping):
                 return loss()
 
-        # Compiled at once: one by one, operations would take several times as long.
-        compiled = jax.jit(jax.value_and_grad(stateless))
-        value, found = compiled([v.value for v in variables])
+        function = jax.value_and_grad(stateless)
+        function = jax.jit(function) if compiled else function
+        value, found = function([v.value for v in variables])
     return float(value), {
         id(v): np.zeros(v.shape) if g is None else np.array(g)
         for v, g in zip(variables, found, strict=True)

@@ -65,8 +65,9 @@ def test_auxiliary_modules_alone_learn_more_than_they_did(kind):
             return model.compute_loss(inputs, targets, outputs)
 
         for model.modules_learn_labels in (False, True):
+            # Two programs of batch norms would differ by rounding.
             found[labelled, model.modules_learn_labels] = loss_and_gradients(
-                loss, model
+                loss, model, compiled=kind != "images"
             )
     own = {id(v) for module in model.auxiliary for v in module.trainable_variables}
     for labelled in (True, False):
@@ -78,7 +79,7 @@ def test_auxiliary_modules_alone_learn_more_than_they_did(kind):
             if labelled and id(variable) in own:
                 assert not a.any() and b.any(), variable.path
             else:
-                np.testing.assert_allclose(a, b, 1e-5, 3e-6, err_msg=variable.path)
+                np.testing.assert_allclose(a, b, atol=1e-6, err_msg=variable.path)
         more = 0.0
         if labelled:
             inputs, targets = batch_of(model, labelled=True)
