@@ -10,6 +10,7 @@ os.environ.setdefault(
     "--xla_cpu_use_fusion_emitters=false",
 )
 
+import functools
 import gc
 import importlib
 from pathlib import Path
@@ -17,7 +18,9 @@ from pathlib import Path
 import keras
 import numpy as np
 import pytest
+import tensorflow as tf
 
+from keras_corrupt.data.autotuning import without_autotuning
 from keras_corrupt.tokenizers import WordPieceTokenizer
 
 #: Tests of code that computes nothing with Keras: one backend is enough.
@@ -59,6 +62,17 @@ def pytest_collection_modifyitems(items):
         if here in item.path.parents:
             if item.path.relative_to(here).parts[0] in WITHOUT_KERAS:
                 item.add_marker("tensorflow_only")
+
+
+# Keras's own datasets, too.
+tf.data.Dataset._apply_debug_options = without_autotuning
+
+if keras.backend.backend() == "jax":
+    from jax._src.interpreters import mlir
+
+    # Each operation is compiled in an MLIR context of its own, and filling one with its
+    # dialects takes longer than most operations do.
+    mlir.make_ir_context = functools.cache(mlir.make_ir_context)
 
 
 # Python's garbage collector would take a quarter of the time, most of it to find that

@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 import tensorflow as tf
 
+from keras_corrupt.data.autotuning import without_autotuning
 from keras_corrupt.data.info import (
     INFO_FILE,
     DatasetError,
@@ -140,7 +141,7 @@ def make_dataset(
         count = rest // size if drop_remainder else -(-rest // size)
         count = len(range(host, count, num_hosts))
         batches = batches.apply(tf.data.experimental.assert_cardinality(count))
-    return batches.prefetch(tf.data.AUTOTUNE)
+    return without_autotuning(batches.prefetch(tf.data.AUTOTUNE))
 
 
 @contextlib.contextmanager

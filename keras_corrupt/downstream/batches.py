@@ -5,6 +5,7 @@ import itertools
 import numpy as np
 import tensorflow as tf
 
+from keras_corrupt.data.autotuning import without_autotuning
 from keras_corrupt.devices.accelerators import leave_to_jax
 
 #: Lengths that sequences are padded to. Few, because each is compiled for.
@@ -80,7 +81,7 @@ def as_dataset(batches, example, count):
     signature = tf.nest.map_structure(_spec, example)
     dataset = tf.data.Dataset.from_generator(batches, output_signature=signature)
     counted = tf.data.experimental.assert_cardinality(count)
-    return dataset.take(count).apply(counted).prefetch(2)
+    return without_autotuning(dataset.take(count).apply(counted).prefetch(2))
 
 
 def plan(lengths, batch_size, buckets, rng=None):

@@ -109,6 +109,11 @@ def test_static_shapes(prepared):
     assert set(dataset.element_spec.values()) == {tf.TensorSpec((4, 40), tf.int32)}
 
 
+def test_no_iterator_waits_for_its_tuning(prepared):
+    dataset = make_dataset(prepared.directory, batch_size=8)
+    assert dataset.options().autotune.enabled is False
+
+
 def test_arguments(prepared):
     def check(message, error=ValueError, **options):
         with pytest.raises(error, match=message):
