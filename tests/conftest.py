@@ -36,6 +36,10 @@ WITHOUT_KERAS = (
 # What records the fixtures needs other libraries than the tests do.
 collect_ignore = ["fixtures"]
 
+#: Whether to compile a step whole: on JAX what is not compiled whole is compiled one
+#: operation at a time, and on TensorFlow compiling takes longer than a few steps.
+COMPILED = keras.backend.backend() == "jax"
+
 SPECIAL = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
 
 #: Two small networks; ids 0, 2 and 3 are [PAD], [CLS] and [SEP], 4 is [MASK].

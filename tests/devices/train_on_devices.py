@@ -34,7 +34,7 @@ from keras_corrupt.training import (
     pretrain,
 )
 from keras_corrupt.training.callbacks import read_metrics, validate
-from tests.conftest import SIZES, make_inputs
+from tests.conftest import COMPILED, SIZES, make_inputs
 from tests.integration.train_five_steps import NO_DROPOUT, make_model, most_likely
 from tests.training.conftest import with_devices
 
@@ -101,7 +101,7 @@ def train(system, setting, devices):
         bias_correction=False,
         **settings,
     )
-    model.compile(optimizer, jit_compile=keras.backend.backend() == "jax")
+    model.compile(optimizer, jit_compile=COMPILED)
     batches = dataset(STEPS)
     with pytest.MonkeyPatch.context() as patch:
         if model.num_masks > 1:

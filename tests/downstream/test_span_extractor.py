@@ -16,11 +16,9 @@ from keras_corrupt.downstream.span_windows import (
     window_starts,
 )
 from keras_corrupt.tasks.question_answering import Answer, Question
-from tests.conftest import SIZES
+from tests.conftest import COMPILED, SIZES
 
 ENCODER = SIZES["discriminator"]
-#: JAX is slow when it isn't compiled, and TensorFlow slow to compile for XLA.
-COMPILED = keras.backend.backend() == "jax"
 
 
 def make(tokenizer, **arguments):

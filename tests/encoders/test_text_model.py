@@ -4,7 +4,7 @@ import pytest
 
 from keras_corrupt.encoders import TransformerEncoder
 from keras_corrupt.encoders.text_model import text_inputs
-from tests.conftest import SIZES, make_inputs
+from tests.conftest import COMPILED, SIZES, make_inputs
 
 IDS = np.array([[2, 7, 9, 3, 0], [2, 8, 3, 0, 0]])
 
@@ -68,7 +68,7 @@ def test_an_encoder_is_a_layer_of_a_functional_model(tmp_path, length, policy):
     inputs = make_inputs()["token_ids"].astype("int64")
     inputs[:, 1] = 257 + 2 * np.arange(6)
     targets = np.arange(6) % 2
-    model.compile(keras.optimizers.Adam(0.01), "mse", jit_compile=False)
+    model.compile(keras.optimizers.Adam(0.01), "mse", jit_compile=COMPILED)
     before = np.array(model(inputs))
     model.fit(inputs, targets, verbose=0)
     after = np.array(model(inputs))

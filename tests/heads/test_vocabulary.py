@@ -7,7 +7,7 @@ from keras import ops
 
 from keras_corrupt.encoders import TransformerEncoder
 from keras_corrupt.heads import VocabularyHead
-from tests.conftest import SIZES, gradients_of, make_inputs
+from tests.conftest import COMPILED, SIZES, gradients_of, make_inputs
 
 BATCH, LENGTH = 3, 11
 CONFIG = SIZES["discriminator"] | {"initializer_range": 0.5}
@@ -138,7 +138,7 @@ def test_fit_learns_from_all_positions(dtype):
     model, ids = AllPositions(dtype=dtype), make_inputs(batch=4)["token_ids"]
     inputs = {"token_ids": 0 * ids, "segment_ids": 0 * ids, "padding_mask": 0 * ids + 1}
     optimizer = keras.optimizers.Adam(1e-2)
-    model.compile(optimizer, jit_compile=keras.backend.backend() == "jax")
+    model.compile(optimizer, jit_compile=COMPILED)
     x = {**inputs, "ids": np.tile(ids[:1], (4, 1))}
     history = model.fit(x, batch_size=4, epochs=60, verbose=0).history["loss"]
     assert history[-1] < 0.6 * history[0]

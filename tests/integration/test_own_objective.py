@@ -14,6 +14,7 @@ import pytest
 
 from keras_corrupt import models
 from keras_corrupt.training import Checkpoints, pretrain
+from tests.conftest import COMPILED
 from tests.downstream.conftest import cats_and_dogs
 
 ROOT = Path(__file__).parents[2]
@@ -122,9 +123,7 @@ def test_it_learns(config):
     inputs = {"token_ids": ids.astype("int32")}
     inputs |= {"segment_ids": 0 * inputs["token_ids"]}
     inputs |= {"padding_mask": inputs["segment_ids"] + 1}
-    model.compile(
-        keras.optimizers.Adam(5e-3), jit_compile=keras.backend.backend() == "jax"
-    )
+    model.compile(keras.optimizers.Adam(5e-3), jit_compile=COMPILED)
     model.fit(inputs, batch_size=32, epochs=15, verbose=0)
     # Chance is 0.5. Eight seeds, four on each backend, gave 0.995 to 1.
     assert model.evaluate(inputs, verbose=0, return_dict=True)["moved_auc"] > 0.8

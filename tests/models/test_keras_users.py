@@ -16,9 +16,8 @@ from keras_corrupt.models import (
     Teams,
     TwoTower,
 )
-from tests.conftest import SIZES, make_inputs
+from tests.conftest import COMPILED, SIZES, make_inputs
 
-COMPILED = keras.backend.backend() == "jax"
 #: Where a step is not compiled, a few of them are faster without a graph.
 COMPILING = {"jit_compile": COMPILED, "run_eagerly": not COMPILED}
 IDS = {"mask_id": 4, "unmaskable_ids": (0, 2, 3)}

@@ -8,7 +8,7 @@ from keras_corrupt.corruption import Masking
 from keras_corrupt.models import MaskedLM, position_choice
 from keras_corrupt.models.replaced_token_detection import masked_lm_generator
 from keras_corrupt.training import SGD
-from tests.conftest import make_inputs
+from tests.conftest import COMPILED, make_inputs
 from tests.integration.train_five_steps import make_model
 
 ROWS = 8
@@ -40,7 +40,7 @@ def updated(model, batch, micro_batches):
         variable.assign(start + rng.normal(0.0, 0.1, variable.shape))
     before = [np.array(v) for v in model.trainable_variables]
     model.micro_batches = micro_batches
-    model.compile(SGD(1.0), jit_compile=keras.backend.backend() == "jax")
+    model.compile(SGD(1.0), jit_compile=COMPILED)
     logs = model.train_on_batch(batch, return_dict=True)
     changes = [
         np.array(v) - x for v, x in zip(model.trainable_variables, before, strict=True)
@@ -119,7 +119,7 @@ def test_weights_are_found_with_the_draws_that_are_learned_from(monkeypatch):
     monkeypatch.setattr(MaskedLM, "loss_terms", terms)
     model = make_model("masked_lm", dropout=0.1)
     model.micro_batches = 4
-    model.compile(SGD(0.0), jit_compile=keras.backend.backend() == "jax")
+    model.compile(SGD(0.0), jit_compile=COMPILED)
     for _ in range(3):
         loss = model.train_on_batch(make_inputs(ROWS), return_dict=True)["loss"]
         assert float(loss) == pytest.approx(1.0, abs=1e-6)

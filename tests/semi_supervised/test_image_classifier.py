@@ -9,7 +9,7 @@ from keras_corrupt.semi_supervised import CrossViewImageClassifier
 from keras_corrupt.semi_supervised.images.encoder import KERNELS, ImageEncoder
 from keras_corrupt.semi_supervised.images.runner import Measure, averaged
 from keras_corrupt.tasks.shapes import draw_shapes
-from tests.conftest import gradients_of
+from tests.conftest import COMPILED, gradients_of
 from tests.semi_supervised.conftest import make_image_classifier
 
 IMAGES = draw_shapes(12, 20)[0][:, 2:18]
@@ -218,7 +218,7 @@ def trained():
     """A compiled model, its optimizer averaging the weights."""
     model = make_image_classifier(labelled_dropout=0.0)
     optimizer = keras.optimizers.Adam(0.01, use_ema=True, ema_momentum=0.5)
-    model.compile(optimizer, jit_compile=False)
+    model.compile(optimizer, jit_compile=COMPILED)
     return model
 
 
@@ -270,7 +270,7 @@ def test_it_learns_shapes():
     )
     model.preprocessing.fit(images)
     optimizer = keras.optimizers.Adam(0.01, use_ema=True, ema_momentum=0.8)
-    model.compile(optimizer, jit_compile=False)
+    model.compile(optimizer, jit_compile=COMPILED)
     batches = model.batches(images, labels, 32, 0)
     for i in range(50):
         model.train_on_batch(*batches.batch(i))

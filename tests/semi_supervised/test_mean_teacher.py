@@ -2,6 +2,7 @@ import keras
 import numpy as np
 from scipy.special import softmax
 
+from tests.conftest import COMPILED
 from tests.semi_supervised.conftest import (
     make_image_classifier,
     make_tagger,
@@ -17,7 +18,7 @@ def predicting(model):
 def test_targets_are_those_of_the_average_of_the_weights():
     tagger = make_tagger(views=["full"])
     tagger.learn_from_average(0.7)
-    tagger.compile(keras.optimizers.SGD(0.5), jit_compile=False)
+    tagger.compile(keras.optimizers.SGD(0.5), jit_compile=COMPILED)
     sentences, tags = sentences_of(8)
     labelled, classes = one_batch(tagger, sentences, tags)
     unlabelled, _ = one_batch(tagger, sentences)

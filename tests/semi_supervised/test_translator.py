@@ -12,7 +12,7 @@ from keras_corrupt.semi_supervised.translation.translator import (
     TRANSLATION_VIEWS,
     UNKNOWN,
 )
-from tests.conftest import gradients_of
+from tests.conftest import COMPILED, gradients_of
 from tests.semi_supervised.conftest import (
     GLOSSES,
     SIZES,
@@ -204,7 +204,7 @@ def test_in_word_dropout_the_primary_decoder_learns():
     translator = make_translator(views=["word_dropout"], word_dropout=0.4)
     inputs, targets = batch_of(translator, labelled=False)
     assert not translator.auxiliary
-    translator.compile(keras.optimizers.SGD(0.1), jit_compile=False)
+    translator.compile(keras.optimizers.SGD(0.1), jit_compile=COMPILED)
     before = np.array(translator.primary.output_kernel)
     losses = translator.train_on_batch(inputs, targets, return_dict=True)
     assert losses["cross_view_loss"] > 0
