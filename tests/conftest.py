@@ -68,7 +68,7 @@ def pytest_collection_modifyitems(items):
                 item.add_marker("tensorflow_only")
 
 
-# Keras's own datasets, too.
+# What Keras and the tests iterate over has no autotuning either.
 tf.data.Dataset._apply_debug_options = without_autotuning
 
 if keras.backend.backend() == "jax":
