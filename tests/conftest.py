@@ -68,14 +68,14 @@ def pytest_collection_modifyitems(items):
                 item.add_marker("tensorflow_only")
 
 
-# What Keras and the tests iterate over has no autotuning either.
+# All that is iterated over passes through this method, also what Keras makes.
 tf.data.Dataset._apply_debug_options = without_autotuning
 
 if keras.backend.backend() == "jax":
     from jax._src.interpreters import mlir
 
-    # Each operation is compiled in an MLIR context of its own, and filling one with its
-    # dialects takes longer than most operations do.
+    # JAX makes an MLIR context for each program, which takes longer than the rest of
+    # lowering a single operation. One serves all.
     mlir.make_ir_context = functools.cache(mlir.make_ir_context)
 
 

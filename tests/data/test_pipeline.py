@@ -109,7 +109,7 @@ def test_static_shapes(prepared):
     assert set(dataset.element_spec.values()) == {tf.TensorSpec((4, 40), tf.int32)}
 
 
-def test_no_iterator_waits_for_its_tuning(prepared):
+def test_it_is_not_autotuned(prepared):
     dataset = make_dataset(prepared.directory, batch_size=8)
     assert dataset.options().autotune.enabled is False
 

@@ -99,7 +99,7 @@ def test_the_longest_sequence_allowed_is_a_bucket_of_its_own():
     assert inputs["token_ids"].shape == (1, 40)
 
 
-def test_no_iterator_waits_for_its_tuning():
+def test_batches_are_not_autotuned():
     dataset = make_batches([feature(4, 0)], 1, 16)
     assert dataset.options().autotune.enabled is False
 

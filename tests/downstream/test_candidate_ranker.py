@@ -4,7 +4,7 @@ import pytest
 
 from keras_corrupt.downstream.candidate_ranker import CandidateRanker, window
 from keras_corrupt.tokenizers.wordpiece import SPECIAL_TOKENS, WordPieceTokenizer
-from tests.conftest import SIZES
+from tests.conftest import COMPILED, SIZES
 from tests.tasks.conftest import ROWS
 
 
@@ -107,9 +107,7 @@ def test_no_pronoun_anywhere(ranker):
 
 def test_it_learns_and_saves(ranker, tmp_path):
     rows, labels = ROWS[:3], ["0", "1", "0"]
-    # Without XLA, which takes long for a few steps; JAX is nothing without.
-    jit = keras.backend.backend() == "jax"
-    ranker.compile(keras.optimizers.Adam(1e-2), jit_compile=jit)
+    ranker.compile(keras.optimizers.Adam(1e-2), jit_compile=COMPILED)
     batches = ranker.batches(ranker.features(rows, labels), 4, seed=0)
     ranker.fit(batches, epochs=15, verbose=0, shuffle=False)
     assert ranker.predictions(rows) == labels

@@ -7,7 +7,6 @@ import math
 from fractions import Fraction
 from typing import NamedTuple
 
-import keras
 import numpy as np
 import pytest
 from keras import ops
@@ -17,7 +16,7 @@ from keras_corrupt.models import Electra, MaskedLM
 from keras_corrupt.models.electra.cost import complete_generator
 from keras_corrupt.training import AdamW
 from keras_corrupt.training.runner import compile_model
-from tests.conftest import make_inputs
+from tests.conftest import COMPILED, make_inputs
 from tests.fidelity.conftest import dense, gelu, layer_norm, randomise, recipe
 
 
@@ -158,8 +157,7 @@ def test_masks_are_drawn_anew_each_step_of_training(sizes, inputs):
     dropout = {"dropout": 0.0, "attention_dropout": 0.0}
     sizes["discriminator"] |= {**dropout, "num_layers": 1}
     model = Electra(**sizes)
-    compiled = keras.backend.backend() == "jax"
-    model.compile(AdamW(0.0, weight_decay=0.0), jit_compile=compiled)
+    model.compile(AdamW(0.0, weight_decay=0.0), jit_compile=COMPILED)
     state = model.seed_generator.state
     start = np.array(state)
 

@@ -61,7 +61,7 @@ def functional_model():
     return keras.Model(ids, hidden)
 
 
-@pytest.mark.tensorflow_only  # A file has nothing of a backend.
+@pytest.mark.tensorflow_only  # On JAX, models' own tests load files.
 def test_every_kind_of_file_loads_in_a_fresh_process(tmp_path, tokenizer):
     labels = {"labels": ["a", "b"]}
     bilstm = {"encoder": {"hidden_sizes": [4], "projection_size": 3}}

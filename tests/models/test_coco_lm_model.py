@@ -8,6 +8,7 @@ from keras import ops
 from keras_corrupt.models import load_preset
 from keras_corrupt.models.baselines import Unigram
 from keras_corrupt.training import AdamW
+from tests.conftest import COMPILED
 from tests.models.make_coco_lm import log_softmax, make, mean, scrambled
 
 
@@ -119,8 +120,7 @@ def test_fit_learns_a_pattern():
     model = make(
         encoder={"initializer_range": 0.1}, replacements="random", rtd_weight=5.0
     )
-    compiled = keras.backend.backend() == "jax"  # op by op it takes minutes
-    model.compile(AdamW(8e-3, global_clipnorm=1.0), jit_compile=compiled)
+    model.compile(AdamW(8e-3, global_clipnorm=1.0), jit_compile=COMPILED)
     model.fit(ids, batch_size=64, epochs=16, verbose=0)
     last = model.evaluate(ids, batch_size=64, verbose=0, return_dict=True)
     assert last["rtd_auc"] > 0.95

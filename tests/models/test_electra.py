@@ -1,4 +1,3 @@
-import keras
 import numpy as np
 import pytest
 from keras import ops
@@ -6,7 +5,7 @@ from keras import ops
 from keras_corrupt.models import Electra
 from keras_corrupt.models.replaced_token_detection import objective
 from keras_corrupt.training import AdamW
-from tests.conftest import make_inputs
+from tests.conftest import COMPILED, make_inputs
 from tests.models.conftest import gradients
 
 
@@ -156,8 +155,7 @@ def test_fit_learns_a_pattern(sizes):
     sizes["discriminator"] |= {"hidden_size": 32}
     sizes["generator"] |= {"hidden_size": 16}
     model = make(sizes)
-    compiled = keras.backend.backend() == "jax"  # op by op it takes minutes
-    model.compile(optimizer=AdamW(2e-3), jit_compile=compiled)
+    model.compile(optimizer=AdamW(2e-3), jit_compile=COMPILED)
     first = model.evaluate(x, batch_size=64, verbose=0, return_dict=True)
     model.fit(x, batch_size=64, epochs=80, verbose=0)
     last = model.evaluate(x, batch_size=64, verbose=0, return_dict=True)

@@ -13,7 +13,7 @@ from keras_corrupt.models import Electric
 from keras_corrupt.models.electra_tt import objective as electra_tt
 from keras_corrupt.models.electric import cost, objective
 from keras_corrupt.training import AdamW
-from tests.conftest import SIZES, make_inputs
+from tests.conftest import COMPILED, SIZES, make_inputs
 from tests.models.conftest import gradients
 
 
@@ -204,8 +204,7 @@ def test_networks_learn_the_energies():
     sizes |= {"dropout": 0.0, "attention_dropout": 0.0}
     ids = {name: SIZES[name] for name in ("mask_id", "unmaskable_ids")}
     model = Electric(sizes, SIZES["generator"], **ids)
-    compiled = keras.backend.backend() == "jax"  # op by op it takes minutes
-    model.compile(optimizer=AdamW(1e-2), jit_compile=compiled)
+    model.compile(optimizer=AdamW(1e-2), jit_compile=COMPILED)
     model.fit(inputs, batch_size=64, epochs=12, verbose=0)
     result = model.evaluate(inputs, batch_size=128, verbose=0, return_dict=True)
     entropy = -(P * np.log(P)).sum()

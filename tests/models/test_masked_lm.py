@@ -6,7 +6,7 @@ import pytest
 
 from keras_corrupt.models import MaskedLM
 from keras_corrupt.training import AdamW
-from tests.conftest import SIZES
+from tests.conftest import COMPILED, SIZES
 
 ENCODER = SIZES["discriminator"]
 IDS = {"mask_id": 4, "unmaskable_ids": (0, 2, 3)}
@@ -48,8 +48,7 @@ def test_fit_beats_the_unigram_distribution():
     ids = np.repeat(first, 16, axis=1).astype("int32")  # each sequence repeats a token
     x = {"token_ids": ids, "segment_ids": 0 * ids, "padding_mask": 0 * ids + 1}
     model = MaskedLM({**ENCODER, "dropout": 0.0, "hidden_size": 32}, **IDS)
-    compiled = keras.backend.backend() == "jax"  # op by op it takes minutes
-    model.compile(optimizer=AdamW(3e-3), jit_compile=compiled)
+    model.compile(optimizer=AdamW(3e-3), jit_compile=COMPILED)
     model.fit(x, batch_size=64, epochs=15, verbose=0)
     result = model.evaluate(x, batch_size=64, verbose=0, return_dict=True)
     assert result["mlm_loss"] < 0.5 * np.log(45)

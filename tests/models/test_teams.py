@@ -5,7 +5,7 @@ import pytest
 from keras_corrupt.models import Teams, load_preset
 from keras_corrupt.models.baselines import Unigram
 from keras_corrupt.training import AdamW
-from tests.conftest import SIZES, make_inputs
+from tests.conftest import COMPILED, SIZES, make_inputs
 from tests.models.conftest import gradients
 
 NO_DROPOUT = {"dropout": 0.0, "attention_dropout": 0.0}
@@ -249,8 +249,7 @@ def test_fit_learns_a_pattern():
     x = {"token_ids": ids, "segment_ids": 0 * ids, "padding_mask": 0 * ids + 1}
     sizes = SIZES["discriminator"] | NO_DROPOUT | {"initializer_range": 0.1}
     model = Teams(sizes, 2, mask_id=4, unmaskable_ids=(0, 2, 3))
-    compiled = keras.backend.backend() == "jax"  # op by op it takes minutes
-    model.compile(AdamW(8e-3, global_clipnorm=1.0), jit_compile=compiled)
+    model.compile(AdamW(8e-3, global_clipnorm=1.0), jit_compile=COMPILED)
     model.fit(x, batch_size=64, epochs=16, verbose=0)
     last = model.evaluate(x, batch_size=64, verbose=0, return_dict=True)
     assert last["mws_accuracy"] > 0.8  # chance: 1/6

@@ -11,7 +11,7 @@ from keras_corrupt.models.encoder_sizes import ENCODERS
 from keras_corrupt.models.two_tower import cost, objective
 from keras_corrupt.models.two_tower.presets import PRESETS
 from keras_corrupt.training import AdamW
-from tests.conftest import SIZES, make_inputs
+from tests.conftest import COMPILED, SIZES, make_inputs
 
 ENCODER = {**SIZES["discriminator"], "initializer_range": 0.3}
 IDS = {"mask_id": 4, "unmaskable_ids": (0, 2, 3)}
@@ -92,8 +92,7 @@ def test_fit_learns_from_both_sides():
     ids = np.stack([left, 2 + 2 * left + right, 6 + right], axis=1).astype("int32") + 5
     sizes = {"hidden_size": 32, "dropout": 0.0, "attention_dropout": 0.0}
     model = TwoTower({**ENCODER, **sizes, "num_layers": 1}, **IDS)
-    compiled = keras.backend.backend() == "jax"  # op by op it takes minutes
-    model.compile(optimizer=AdamW(1e-2), jit_compile=compiled)
+    model.compile(optimizer=AdamW(1e-2), jit_compile=COMPILED)
     model.fit(ids, batch_size=128, epochs=10, verbose=0)
     losses = np.array(model(ids)["cloze_losses"]).mean(0)
     assert losses.max() < 0.5 * np.log(2)
