@@ -6,6 +6,8 @@ import json
 from pathlib import Path
 
 from keras_corrupt import semi_supervised
+from keras_corrupt.semi_supervised import runner
+from keras_corrupt.semi_supervised.images import runner as image_runner
 
 
 @dataclasses.dataclass(kw_only=True)
@@ -91,6 +93,17 @@ def first(task, count):
     if count:
         task.splits["train"] = task.splits["train"].take(count)
     return task
+
+
+def check(task, config):
+    """Raises an error if settings, text or images of a run cannot work."""
+    config.check()
+    if isinstance(config, semi_supervised.ImageConfig):
+        image_runner.check_task(task, config)
+        image_runner.unlabelled_images(config, task.splits["train"].examples)
+    else:
+        runner.check_task(task, config)
+        runner.unlabelled_of(config)
 
 
 def finish(task, config, outputs=()):

@@ -21,7 +21,7 @@ import numpy as np
 import tyro
 
 from benchmarks.comparison import with_error
-from benchmarks.cross_view import CrossViewSettings, finish, first, score
+from benchmarks.cross_view import CrossViewSettings, check, finish, first, score
 from keras_corrupt.semi_supervised import (
     CrossViewConfig,
     ImageConfig,
@@ -229,7 +229,7 @@ def main(settings):
     if "CVT_on_supervised" in settings.methods:
         check_start(settings)
     for method in settings.methods:
-        configuration(method, total, 0, settings).check()
+        check(task, configuration(method, total, 0, settings))
     # Seed by seed, so that a stopped comparison has all of some seeds.
     for seed in settings.all_seeds():
         for count in counts:

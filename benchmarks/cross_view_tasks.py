@@ -18,7 +18,14 @@ import numpy as np
 import tyro
 
 from benchmarks.comparison import with_error
-from benchmarks.cross_view import CrossViewSettings, finish, first, score, value_of
+from benchmarks.cross_view import (
+    CrossViewSettings,
+    check,
+    finish,
+    first,
+    score,
+    value_of,
+)
 from keras_corrupt.semi_supervised import (
     CrossViewConfig,
     CrossViewMultiTaskConfig,
@@ -52,14 +59,7 @@ class Runs:
 
     def alone(self, task, name, with_text=False, **own):
         """Returns the score of a run on one task."""
-        parses = task.kind == "dependency_parsing"
-        config = self.settings.configuration(
-            ParsingConfig if parses else CrossViewConfig,
-            f"{task.name} {name}",
-            self.seed,
-            with_text,
-            **own,
-        )
+        config = alone(task, name, self.seed, self.settings, with_text, **own)
         finish(task, config)
         return score(task, config.output)
 
@@ -107,6 +107,14 @@ class Runs:
             yield task, name, score(task, output)
 
 
+def alone(task, name, seed, settings, with_text, **own):
+    """Returns the configuration of a run on one task."""
+    parses = task.kind == "dependency_parsing"
+    config_class = ParsingConfig if parses else CrossViewConfig
+    name = f"{task.name} {name}"
+    return settings.configuration(config_class, name, seed, with_text, **own)
+
+
 def table(rows):
     """Returns the table, in Markdown.
 
@@ -137,6 +145,8 @@ def main(settings):
             f"--new_task must be one of {', '.join(names)}; got {settings.new_task!r}."
         )
     tasks = [first(task, settings.max_train) for task in tasks]
+    for task in tasks:
+        check(task, alone(task, "CVT", 0, settings, with_text=True))
     rows = []
     for seed in settings.all_seeds():
         for task, method, found in Runs(tasks, settings, seed).scores():
