@@ -10,7 +10,7 @@ import safetensors
 from keras_corrupt import tokenizers
 from keras_corrupt.convert.weights import Weights
 from keras_corrupt.models.safetensors_weights import open_checked
-from keras_corrupt.tokenizers.reading import read_text
+from keras_corrupt.tokenizers.reading import read_text, read_vocabulary
 
 _MAX_JSON_BYTES = 1 << 22
 
@@ -78,14 +78,14 @@ def safetensors_weights(path):
     return Weights(str(path), shapes, read)
 
 
-def find_tokenizer(directory, vocabulary="vocab.txt", lowercase=True):
-    """Reads the tokenizer of a directory: `tokenizer.json`, or else a vocabulary.
+def find_tokenizer(directory):
+    """Reads the tokenizer of a directory: `tokenizer.json`, or else `vocab.txt`.
+
+    Where `tokenizer_config.json` does not say whether text is lower-cased and loses its
+    accents, it is unless the vocabulary has words with capitals.
 
     Args:
         directory: A `Path`.
-        vocabulary: The vocabulary's name there.
-        lowercase: Whether it is one of lower-cased text without accents, if
-            `tokenizer_config.json` does not say.
 
     Returns:
         The tokenizer, or `None` if there is none.
@@ -95,17 +95,21 @@ def find_tokenizer(directory, vocabulary="vocab.txt", lowercase=True):
     """
     if (directory / "tokenizer.json").exists():
         return tokenizers.from_file(directory / "tokenizer.json")
-    if not (directory / vocabulary).exists():
+    path = directory / "vocab.txt"
+    if not path.exists():
         return None
     config = {}
     if (directory / "tokenizer_config.json").exists():
         config = read_json(directory / "tokenizer_config.json")
-    lowercase = config.get("do_lower_case", lowercase) is not False
+    lowercase = config.get("do_lower_case")
+    if lowercase is None:
+        words = filter(str.isalpha, read_vocabulary(path))
+        lowercase = all(word == word.lower() for word in words)
     accents = config.get("strip_accents")
     return tokenizers.from_file(
-        directory / vocabulary,
-        lowercase=lowercase,
-        strip_accents=lowercase if accents is None else bool(accents),
+        path,
+        lowercase=bool(lowercase),
+        strip_accents=bool(lowercase if accents is None else accents),
     )
 
 

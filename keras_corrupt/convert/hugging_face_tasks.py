@@ -71,7 +71,7 @@ def read(task, config, encoder, tokenizer, weights, form):
         model = TextClassifier(encoder, tokenizer, labels=labels, **common)
         weights, head = one_layer(weights, len(labels)), _TAGGER_HEAD
     targets = (model.encoder, form), (model.head, pytorch_format(head))
-    take(weights, *targets, unused=r".*position_ids")
+    take(weights, *targets, unused=r".*position_ids|((bert|roberta)\.)?pooler\..*")
     return model
 
 

@@ -5,7 +5,7 @@ The pipeline cuts the sources into the same chunks and builds the same examples 
 output must be the same on all machines (a shared or mounted file system). A vocabulary
 that is not given is trained where the pipeline is launched.
 
-    pip install keras-corrupt[beam]
+    pip install -e '.[beam]'
     python -m keras_corrupt.data.beam --corpus 'text/*.txt' --output examples \
         --runner FlinkRunner --flink_master host:8081
 
@@ -244,7 +244,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
     )
     parser.add_argument("--corpus", nargs="+", required=True, help="see open_corpus")
     parser.add_argument("--output", required=True, help="directory to make")
-    parser.add_argument("--num-shards", type=int, default=16, help="training files")
+    parser.add_argument(
+        *spelled("num_shards"), type=int, default=16, help="training files"
+    )
     parser.add_argument(
         "--vocabulary",
         help="a vocab.txt, tokenizer.json or .model; without it one is trained",
@@ -256,23 +258,25 @@ def main(arguments: Sequence[str] | None = None) -> None:
         help="kind of the vocabulary",
     )
     for name in ("vocabulary_size", "grow_vocabulary", "max_length", "seed"):
-        flag, default = "--" + name.replace("_", "-"), getattr(defaults, name)
-        parser.add_argument(flag, type=int, default=default, help="as prepare_dataset")
+        default = getattr(defaults, name)
+        parser.add_argument(
+            *spelled(name), type=int, default=default, help="as prepare_dataset"
+        )
     for name in ("lowercase", "strip_accents", "language_neutral"):
         parser.add_argument(
-            "--" + name.replace("_", "-"),
+            *spelled(name),
             action=argparse.BooleanOptionalAction,
             default=getattr(defaults, name),
             help="as prepare_dataset",
         )
     parser.add_argument(
-        "--validation-fraction",
+        *spelled("validation_fraction"),
         type=float,
         default=defaults.validation_fraction,
         help="share of the documents to hold out",
     )
     parser.add_argument(
-        "--on-bad-bytes",
+        *spelled("on_bad_bytes"),
         choices=("error", "skip"),
         default="error",
         help="lines that are not UTF-8",
@@ -287,13 +291,25 @@ def main(arguments: Sequence[str] | None = None) -> None:
     settings = vars(known)
     output, num_shards = settings.pop("output"), settings.pop("num_shards")
     _reject_unknown(parser, beam_options)
-    info = prepare_dataset_with_beam(
-        Plan(**settings), output, num_shards=num_shards, beam_options=beam_options
-    )
+    try:
+        info = prepare_dataset_with_beam(
+            Plan(**settings), output, num_shards=num_shards, beam_options=beam_options
+        )
+    except ValueError as error:
+        raise SystemExit(f"error: {error}") from error
     print(f"{output}: {info.train.examples:,} training examples")
     print(summary(info.segmentation))
     if bad := warning(info.segmentation):
         print(bad)
+
+
+def spelled(name: str) -> list[str]:
+    """Returns a flag with hyphens, as messages and other commands have it with `_`.
+
+    >>> spelled("num_shards"), spelled("seed")
+    (['--num-shards', '--num_shards'], ['--seed'])
+    """
+    return sorted({f"--{name.replace('_', '-')}", f"--{name}"})
 
 
 def _reject_unknown(parser: argparse.ArgumentParser, beam_options: list[str]) -> None:

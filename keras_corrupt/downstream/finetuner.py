@@ -195,7 +195,9 @@ class Finetuner:
     def kept_result(self, settings, seed, folder):
         """Returns the result of a run that has been made, or `None`."""
         path = folder / f"seed-{seed}.json"
-        return kept_results.read(path, self.identity(settings, seed))
+        kept = kept_results.read(path, self.identity(settings, seed))
+        # It may have been moved since.
+        return kept and {**kept, "folder": str(folder)}
 
     def result(self, settings, seed, folder):
         """Returns the result of a run, which is made if it is not there."""

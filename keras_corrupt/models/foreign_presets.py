@@ -8,6 +8,7 @@ import functools
 import importlib
 import json
 import os
+import random
 import tempfile
 from pathlib import Path
 
@@ -63,7 +64,14 @@ def converted(preset):
 def _converted(source, changed):
     # `changed` tells files from those that were there before under the same name.
     target = Path(_folder().name) / str(_converted.cache_info().misses)
-    importlib.import_module(CONVERTER).convert(source, target)
+    # What the files lack is new, and the same in each process: results that are kept
+    # are of a preset with these weights. Keras draws its seeds from here.
+    state = random.getstate()
+    random.seed(0)
+    try:
+        importlib.import_module(CONVERTER).convert(source, target)
+    finally:
+        random.setstate(state)
     return target
 
 

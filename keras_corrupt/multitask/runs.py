@@ -110,6 +110,10 @@ class Runs:
                     finetuner.new_model(),
                     finetuner.train_features,
                 )
+        for name in self.strategies:
+            for group in self.groups(name):
+                for seed in range(self.seeds_of(name)):
+                    self.kept_result(name, group, seed)
 
     def banner(self):
         """Returns what is to be done: the tasks, the strategies, their settings."""
@@ -236,6 +240,11 @@ class Runs:
                 }
         return json.loads(json.dumps(identity))  # as it comes back from a file
 
+    def kept_result(self, name, group, seed):
+        """Returns the result of a run that has been made, or `None`."""
+        path = self.folder(name, group) / f"seed-{seed}.json"
+        return kept_results.read(path, self.identity(name, group, seed))
+
     def result(self, name, group, seed, trainer):
         """Returns the result of a run, which is made if it is not there.
 
@@ -248,7 +257,7 @@ class Runs:
         folder = self.folder(name, group)
         path, model_of_run = folder / f"seed-{seed}.json", folder / f"seed-{seed}"
         identity = self.identity(name, group, seed)
-        kept = kept_results.read(path, identity)
+        kept = self.kept_result(name, group, seed)
         if kept and (model_of_run.is_dir() or not self.keeps_model(name, seed)):
             return kept
         trainer = trainer()

@@ -142,7 +142,10 @@ class PretrainConfig:
             grow_vocabulary=min(self.grow_vocabulary, 10),
             validation_fraction=max(self.validation_fraction, 0.1),
             workers=1,
-            sequence_length=min(self.sequence_length, 32),
+            # Examples that are there have their length.
+            sequence_length=self.sequence_length
+            if self.data
+            else min(self.sequence_length, 32),
             batch_size=8,
             steps=6 if not self.phases else 3 * len(self.phases),
             generator_steps=min(self.generator_steps or 0, 3) or self.generator_steps,

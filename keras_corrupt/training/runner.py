@@ -281,7 +281,7 @@ def validation_batches(info, config):
         max_length=config.sequence_length,
         seed=config.seed,
     )
-    return batches.take(config.validation_batches).cache()
+    return batches.take(config.validation_batches * config.accumulate).cache()
 
 
 def compile_model(model, config, strategy="none", phase=None):

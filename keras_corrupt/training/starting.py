@@ -1,7 +1,6 @@
 """What a run starts from: its examples, those that are mixed in, and its model."""
 
 import hashlib
-import os
 from pathlib import Path
 from typing import NamedTuple
 
@@ -205,7 +204,7 @@ def prepare_corpus(config, corpus, directory, **vocabulary):
         max_length=config.sequence_length,
         validation_fraction=config.validation_fraction,
         seed=config.seed,
-        workers=config.workers or os.cpu_count(),
+        workers=config.workers,
         on_bad_bytes=config.on_bad_bytes,
         **vocabulary,
     )

@@ -1,6 +1,9 @@
 """Hugging Face's ELECTRA and BERT, as tests/fixtures/record_hugging_face.py has it."""
 
 import json
+import os
+import random
+import shutil
 from pathlib import Path
 
 import numpy as np
@@ -9,7 +12,13 @@ from safetensors.numpy import load_file, save_file
 
 from keras_corrupt import models
 from keras_corrupt.convert.conversion import convert
-from keras_corrupt.downstream import SpanExtractor, TextClassifier, TokenTagger
+from keras_corrupt.convert.files import find_tokenizer
+from keras_corrupt.downstream import (
+    SpanExtractor,
+    TextClassifier,
+    TokenTagger,
+    kept_results,
+)
 from keras_corrupt.models import Electra, MaskedLM, Teams
 from keras_corrupt.models.named_variables import named_weights
 from tests.conftest import SIZES
@@ -17,6 +26,7 @@ from tests.convert.conftest import assert_close, assert_same_weights, written
 
 TO = "hugging_face"
 ROOT = Path(__file__).parents[1] / "fixtures" / "hugging_face"
+WEIGHTS = "model.safetensors"
 
 
 @pytest.fixture(scope="module")
@@ -266,3 +276,88 @@ def test_a_pickle_needs_pytorch(tmp_path):
     (theirs / "model.safetensors").rename(theirs / "pytorch_model.bin")
     with pytest.raises(ValueError, match="PyTorch|more than arrays"):
         models.load_preset(theirs)
+
+
+def changed_bert(folder, change, **config):
+    """Copies their BERT with other weights and other entries of its `config.json`."""
+    shutil.copytree(ROOT / "bert", folder)
+    save_file(change(load_file(ROOT / "bert/model.safetensors")), folder / WEIGHTS)
+    known = json.loads((folder / "config.json").read_text())
+    (folder / "config.json").write_text(json.dumps(known | config))
+    return folder
+
+
+@pytest.mark.tensorflow_only  # A conversion knows no backend.
+def test_a_tagger_may_have_a_pooler(tmp_path):
+    """Files of older versions of their library have it; no tag depends on it."""
+
+    def tagger(arrays):
+        encoder = {n: a for n, a in arrays.items() if n.startswith("bert.")}
+        width = len(encoder["bert.embeddings.LayerNorm.weight"])
+        head = np.arange(2 * width, dtype="float32").reshape(2, width)
+        head = {"classifier.weight": head, "classifier.bias": np.ones(2, "float32")}
+        return encoder | head
+
+    def with_pooler(arrays):
+        width = len(arrays["bert.embeddings.LayerNorm.weight"])
+        kernel = np.ones((width, width), "float32")
+        pooler = {"weight": kernel, "bias": kernel[0]}
+        pooler = {f"bert.pooler.dense.{name}": array for name, array in pooler.items()}
+        return tagger(arrays) | pooler
+
+    config = {
+        "architectures": ["BertForTokenClassification"],
+        "id2label": {"0": "O", "1": "B-PER"},
+    }
+    plain, pooled = (
+        TokenTagger.from_preset(
+            changed_bert(tmp_path / change.__name__, change, **config)
+        )
+        for change in (tagger, with_pooler)
+    )
+    assert_same(plain, pooled)
+    assert pooled.labels == ["O", "B-PER"]
+
+
+@pytest.mark.tensorflow_only
+def test_what_files_lack_is_the_same_in_each_process(tmp_path):
+    """So that results which are kept are those of this preset."""
+
+    def encoder_alone(arrays):
+        return {n: a for n, a in arrays.items() if n.startswith("bert.")}
+
+    folder = changed_bert(tmp_path / "theirs", encoder_alone)
+    found = []
+    for seed in (1, 2):
+        os.utime(folder / WEIGHTS, (2e9 + seed,) * 2)  # changed: converted again
+        random.seed(seed)
+        with pytest.warns(UserWarning, match="has an encoder alone; the head"):
+            found.append(kept_results.fingerprint(str(folder)))
+        after = random.random()
+        random.seed(seed)
+        assert after == random.random()
+    assert found[0] == found[1]
+
+
+@pytest.mark.tensorflow_only
+@pytest.mark.parametrize(
+    "word, config, lowercase, strip_accents",
+    [
+        ("paris", None, True, True),
+        ("Paris", None, False, False),
+        ("[unused1]", None, True, True),
+        ("Paris", {"do_lower_case": True}, True, True),
+        ("paris", {"do_lower_case": False}, False, False),
+        ("Paris", {"strip_accents": True}, False, True),
+    ],
+)
+def test_the_case_of_a_bare_vocabulary(
+    word, config, lowercase, strip_accents, tmp_path
+):
+    words = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "1", "##s", word]
+    (tmp_path / "vocab.txt").write_text("\n".join(words))
+    if config:
+        (tmp_path / "tokenizer_config.json").write_text(json.dumps(config))
+    flags = find_tokenizer(tmp_path).flags
+    assert flags["lowercase"] == lowercase
+    assert flags["strip_accents"] == strip_accents

@@ -92,3 +92,10 @@ def test_unknown_flags_are_errors(corpus, tmp_path, capsys):
         beam.main([*flags, "--vocabulary-sise=3"])
     assert "unknown flag --vocabulary-sise=3" in capsys.readouterr().err
     assert not (tmp_path / "x").exists()
+
+
+def test_flags_are_spelled_as_messages_have_them(corpus, tmp_path):
+    flags = ["--corpus", corpus, "--output", str(tmp_path / "x")]
+    with pytest.raises(SystemExit, match="error: .*validation_fraction"):
+        beam.main([*flags, "--validation_fraction", "2"])
+    assert not (tmp_path / "x").exists()

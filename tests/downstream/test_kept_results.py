@@ -64,7 +64,18 @@ def test_a_result_of_an_earlier_version_is_taken_with_a_word(kept):
     finetuner = Finetuner(animals(), config)
     (line,) = [x for x in finetuner.banner().splitlines() if x.startswith("done:")]
     assert "did not note of which examples" in line and "delete" in line
-    assert finetuner.result(finetuner.settings, 0, path.parent) == result
+    expected = {**result, "folder": str(path.parent)}
+    assert finetuner.result(finetuner.settings, 0, path.parent) == expected
+
+
+def test_results_may_be_moved(kept, tmp_path):
+    config, path = kept
+    result = json.loads(path.read_text()) | {"folder": str(path.parent)}
+    path.write_text(json.dumps(result))
+    (tmp_path / "out").rename(tmp_path / "moved")
+    config = dataclasses.replace(config, output=str(tmp_path / "moved"))
+    (best,) = Finetuner(animals(), config).run()
+    assert best["folder"] == str(tmp_path / "moved/animals/published")
 
 
 @pytest.mark.parametrize("content", ["", "[]", "{}", '{"settings": 3, "score": 1}'])

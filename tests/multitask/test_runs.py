@@ -16,6 +16,7 @@ from keras_corrupt.downstream import TextClassifier
 from keras_corrupt.downstream.model import load_preset
 from keras_corrupt.models.fine_tuning import settings
 from keras_corrupt.multitask import MultiTaskConfig, run, trainer
+from keras_corrupt.multitask.runs import Runs
 from keras_corrupt.multitask.strategies import STRATEGIES, settings_of
 from keras_corrupt.tasks.task import Split
 from keras_corrupt.tasks.text_task import TextTask
@@ -187,6 +188,20 @@ def test_bad_tasks_and_settings_are_refused_before_any_work(config, tmp_path):
     strange = _with(small_tasks()[0], train=cow)
     refused("Unknown label 'cow'", [strange])
     assert not (tmp_path / "out").exists()
+
+
+def test_results_of_other_settings_are_refused_before_any_work(config, tmp_path):
+    path = tmp_path / "out/multi/all/seed-0.json"
+    path.parent.mkdir(parents=True)
+    identity = Runs(small_tasks(), config).identity("multi", "all", 0)
+    path.write_text(json.dumps({"settings": identity, "score": 50.0}))
+    Runs(small_tasks(), config)
+    changed = dataclasses.replace(config, multi_settings={"epochs": 3})
+    with pytest.raises(
+        ValueError, match="multi/all/seed-0.json is .*epochs: was 4, asked 3"
+    ):
+        run(small_tasks(), changed)
+    assert [p for p in (tmp_path / "out").rglob("*") if p.is_file()] == [path]
 
 
 @pytest.mark.parametrize(

@@ -71,3 +71,11 @@ def test_what_separates_documents_reaches_the_examples(config, corpus, monkeypat
     with pytest.raises(Started):
         pretrain(dataclasses.replace(config, **changes))
     assert asked["documents"] == "lines"
+
+
+@pytest.mark.tensorflow_only
+def test_a_short_run_reads_examples_that_are_there(config, prepared):
+    config = dataclasses.replace(config, sequence_length=64)
+    assert dataclasses.replace(config, data=None).shrunk().sequence_length == 32
+    config = dataclasses.replace(config, data=str(prepared.directory))
+    assert config.shrunk().sequence_length == 64

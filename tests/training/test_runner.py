@@ -368,3 +368,16 @@ def test_masked_lm_with_accumulation_average_and_bfloat16(config, monkeypatch):
             for name, v in named_variables(model).items()
         ]
     assert any(changed)
+
+
+@pytest.mark.tensorflow_only  # No backend reads examples.
+def test_accumulation_changes_no_example_of_validation(config, prepared):
+    def examples(accumulate):
+        changes = {"batch_size": 8, "validation_batches": 1, "accumulate": accumulate}
+        batches = runner.validation_batches(
+            prepared, dataclasses.replace(config, **changes)
+        )
+        return np.concatenate([batch["token_ids"] for batch in batches])
+
+    assert len(examples(1)) == 8
+    np.testing.assert_array_equal(examples(4), examples(1))
