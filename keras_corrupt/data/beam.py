@@ -304,7 +304,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
 
 def spelled(name: str) -> list[str]:
-    """Returns a flag with hyphens, as messages and other commands have it with `_`.
+    """Returns how a flag may be written; messages and other commands have `_`.
 
     >>> spelled("num_shards"), spelled("seed")
     (['--num-shards', '--num_shards'], ['--seed'])

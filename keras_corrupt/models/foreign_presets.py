@@ -64,8 +64,8 @@ def converted(preset):
 def _converted(source, changed):
     # `changed` tells files from those that were there before under the same name.
     target = Path(_folder().name) / str(_converted.cache_info().misses)
-    # What the files lack is new, and the same in each process: results that are kept
-    # are of a preset with these weights. Keras draws its seeds from here.
+    # Weights that the files lack are drawn, the same ones in each process: kept results
+    # know a preset by a hash of its files. Keras draws its seeds from `random`.
     state = random.getstate()
     random.seed(0)
     try:

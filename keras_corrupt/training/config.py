@@ -142,7 +142,7 @@ class PretrainConfig:
             grow_vocabulary=min(self.grow_vocabulary, 10),
             validation_fraction=max(self.validation_fraction, 0.1),
             workers=1,
-            # Examples that are there have their length.
+            # Prepared examples have a length of their own.
             sequence_length=self.sequence_length
             if self.data
             else min(self.sequence_length, 32),
