@@ -133,19 +133,25 @@ class PretrainConfig:
 
     def shrunk(self):
         """Returns the `--smoke` form: the same path through the code, in seconds."""
+        from keras_corrupt.models.overrides import merge
+
+        length, objective = min(self.sequence_length, 32), self.objective
+        if self.data:  # Its examples keep their length, and the model reads it.
+            length = self.sequence_length
+            if not self.init_from:
+                main = next(iter(self.model_class.network_arguments))
+                objective = merge({main: {"max_length": length}}, objective)
         return dataclasses.replace(
             self,
             preset="tiny",
+            objective=objective,
             corpus=() if self.data else ("python-docs",),
             mix=tuple(("python-docs", fraction) for _, fraction in self.mix),
             vocabulary_size=min(self.vocabulary_size, 1000),
             grow_vocabulary=min(self.grow_vocabulary, 10),
             validation_fraction=max(self.validation_fraction, 0.1),
             workers=1,
-            # Prepared examples have a length of their own.
-            sequence_length=self.sequence_length
-            if self.data
-            else min(self.sequence_length, 32),
+            sequence_length=length,
             batch_size=8,
             steps=6 if not self.phases else 3 * len(self.phases),
             generator_steps=min(self.generator_steps or 0, 3) or self.generator_steps,

@@ -191,6 +191,7 @@ def test_the_values_can_work(path):
         config = dataclasses.replace(config, corpus=("corpus.txt",))
     config.check()
     config.shrunk().check()
+    dataclasses.replace(config, data="examples").shrunk().check()
 
 
 @once
