@@ -85,7 +85,10 @@ class Trainer:
         """
         model = self.new_model(preset, seed)
         checkpoints = Checkpoints(
-            folder, keep=1, data=json.dumps(identity, sort_keys=True)
+            folder,
+            keep=1,
+            data=json.dumps(identity, sort_keys=True),
+            fixed="examples or settings",
         )
         try:
             done = checkpoints.restore(model)

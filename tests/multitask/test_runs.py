@@ -154,7 +154,11 @@ def test_a_killed_run_goes_on_to_the_same_weights(preset, tmp_path):
     (checkpoint,) = folder.glob("multi/all/seed-0.checkpoints/*.npz")
     assert checkpoint.name == "step-000000002.npz"
     before = files(folder / "single")
-    run(small_tasks(), small_config(preset, folder))
+    config = small_config(preset, folder)
+    other = dataclasses.replace(config, multi_settings={"epochs": 3})
+    with pytest.raises(ValueError, match="examples or settings are not .*checkpoints"):
+        run(small_tasks(), other)
+    run(small_tasks(), config)
     assert files(folder / "single") == before
     whole = tmp_path / "whole"
     run(small_tasks(), small_config(preset, whole))
