@@ -69,7 +69,8 @@ def adapt(config):
         The model, or `None` if the user stopped the run.
 
     Raises:
-        ValueError: A setting cannot work; `pretrain` has others.
+        ValueError: A setting, of the task or of the run, cannot work, or `--output`
+            holds results of others. `pretrain` has more errors.
     """
     from keras_corrupt.training.runner import pretrain, trial_model
 
@@ -77,9 +78,14 @@ def adapt(config):
         config = dataclasses.replace(config, init_from=made_up_preset(config))
     if not config.init_from:
         raise ValueError("Say what to adapt: --init_from, a preset's directory.")
-    # What is wrong with the task's files, or cannot be fine-tuned, shows now.
-    if task_of(config):
+    # What is wrong with the task, or cannot be fine-tuned, shows now.
+    if task := task_of(config):
+        from keras_corrupt.downstream.finetuner import Finetuner
+
         _ = trial_model(config).encoder
+        finetuning = fine_tuning(config, "before", config.init_from)
+        finetuning.check()
+        Finetuner(task, finetuning)
     model = pretrain(config)
     if model is None:
         return None
@@ -92,6 +98,26 @@ def adapt(config):
     if config.task:
         compare(config, {"before": config.init_from, "after": output / "preset"})
     return model
+
+
+def fine_tuning(config, name, preset):
+    """Returns the `FinetuneConfig` of the task, from a preset on.
+
+    Args:
+        config: An `AdaptationConfig`.
+        name: What the preset is, `"before"` or `"after"`.
+        preset: Its directory or name.
+    """
+    from keras_corrupt.devices import precision
+
+    return FinetuneConfig(
+        preset=str(preset),
+        output=str(Path(config.output) / "task" / name),
+        seeds=config.seeds,
+        max_length=config.sequence_length,
+        dtype=precision.fastest() if config.dtype == "auto" else config.dtype,
+        settings=config.settings,
+    )
 
 
 def compare(config, presets):
@@ -108,18 +134,9 @@ def compare(config, presets):
 
     from keras_corrupt.downstream import finetune
 
-    folder = Path(config.output) / "task"
     rows = {}
     for name, preset in presets.items():
-        finetuning = FinetuneConfig(
-            preset=str(preset),
-            output=str(folder / name),
-            seeds=config.seeds,
-            max_length=config.sequence_length,
-            dtype=config.dtype,
-            settings=config.settings,
-        )
-        (rows[name],) = finetune([task_of(config)], finetuning)
+        (rows[name],) = finetune([task_of(config)], fine_tuning(config, name, preset))
     task = task_of(config)
     scores = {
         name: [result["score"] for result in row.results] for name, row in rows.items()

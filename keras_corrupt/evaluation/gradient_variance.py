@@ -14,7 +14,6 @@ farthest apart, should be negative, and fall with the Hamming distance (assumpti
 
 import dataclasses
 import sys
-from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
@@ -138,7 +137,11 @@ def measure(gradient_of, batch, unmaskable_ids, settings):
 
     Returns:
         Two dicts of lists with a number for each text, in units of the variance of its
-        one-mask gradient: by name, and by Hamming distance over the largest.
+        one-mask gradient: by name, and by Hamming distance over the largest. Texts with
+        fewer tokens to mask than masks are left out.
+
+    Raises:
+        ValueError: All texts are that short.
     """
     # Not above: help needs no Keras.
     from keras_corrupt.corruption import num_masked
@@ -155,6 +158,8 @@ def measure(gradient_of, batch, unmaskable_ids, settings):
             int(np.ceil(settings.mask_rate * real.sum())),
             len(maskable) // settings.num_masks,
         )
+        if not size:
+            continue
 
         def gradient(positions, text=text, spare=slots - size):
             # Of one shape for all texts, so that the step is compiled once.
@@ -169,6 +174,13 @@ def measure(gradient_of, batch, unmaskable_ids, settings):
         for whole, of_text in zip((parts, distances), found, strict=True):
             for name, value in of_text.items():
                 whole.setdefault(name, []).append(value)
+    if not parts:
+        raise ValueError(
+            f"No text has {settings.num_masks} tokens to mask in separate masks: take "
+            "longer ones, or fewer masks (--num_masks)."
+        )
+    if short := row + 1 - len(parts["covariance"]):
+        print(f"{short} of {row + 1} texts are too short for the masks, and left out.")
     return parts, distances
 
 
@@ -286,7 +298,11 @@ def main():
             f"Error: --num_masks {settings.num_masks} of --mask_rate "
             f"{settings.mask_rate}: take 2 masks or more, which fit into a text."
         )
+    for name, least in (("texts", 1), ("draws", 2)):
+        if (value := getattr(settings, name)) < least:
+            sys.exit(f"Error: --{name} {value}: must be {least} or more.")
     from keras_corrupt.data import make_dataset
+    from keras_corrupt.downstream.finetune import made_directory
     from keras_corrupt.evaluation.gradients import GradientOf
 
     try:
@@ -294,11 +310,13 @@ def main():
         dataset = make_dataset(
             settings.data, "validation", batch_size=settings.texts, seed=settings.seed
         )
+        batch = next(dataset.as_numpy_iterator())
+        output = made_directory(settings.output)
+        parts, distances = measure(
+            GradientOf(model), batch, model.unmaskable_ids, settings
+        )
     except (ValueError, OSError) as error:
         sys.exit(f"Error: {error}")
-    batch = next(dataset.as_numpy_iterator())
-    gradient_of = GradientOf(model)
-    parts, distances = measure(gradient_of, batch, model.unmaskable_ids, settings)
     rng = np.random.default_rng(settings.seed)
     parts = {name: resampled(values, rng) for name, values in parts.items()}
     distances = {place: resampled(v, rng) for place, v in sorted(distances.items())}
@@ -319,8 +337,6 @@ def main():
             for place, value in distances.items()
         ),
     ]
-    output = Path(settings.output)
-    output.mkdir(parents=True, exist_ok=True)
     text = "\n".join(lines)
     (output / "gradient_variance.md").write_text(text + "\n")
     plot(parts, distances, output / "gradient_variance.png")

@@ -137,18 +137,21 @@ def main():
     """Runs the command line."""
     hide_start_up_lines()
     settings = tyro.cli(Settings, description=__doc__, use_underscores=True)
+    from keras_corrupt.downstream.finetune import made_directory
     from keras_corrupt.tasks.glue import GlueTask
 
     try:
+        names = [name_of(preset) for preset in settings.presets]
+        if twice := [name for name in names if names.count(name) > 1]:
+            raise ValueError(f"two presets are called {twice[0]}: rename one's folder.")
         split = GlueTask("STS-B", settings.data).splits["dev"]
+        output = made_directory(settings.output)
         found = {
             name_of(preset): measure(preset, split, settings.pooling)
             for preset in settings.presets
         }
     except (ValueError, OSError) as error:
         sys.exit(f"Error: {error}")
-    output = Path(settings.output)
-    output.mkdir(parents=True, exist_ok=True)
     (output / "similarity.md").write_text(table(found) + "\n")
     plot(found, output / "similarity.png")
     print(table(found))

@@ -67,7 +67,7 @@ def test_before_and_after(run, tmp_path, preset, capsys):
     task = ["--task", tmp_path / "train.csv", tmp_path / "dev.csv"]
     task += ["--label", "animal", "--seeds", 1, "--settings", "epochs", 1]
     mix = ["--mix", old, 0]
-    run("--corpus", domain, *mix, *task)
+    run("--corpus", domain, *mix, *task, "--dtype", "auto")
     printed = capsys.readouterr().out
 
     # What was before is the preset's, measured here.
@@ -128,8 +128,11 @@ def test_what_is_wrong_shows_before_training(run, tmp_path, preset):
     )
     towers.save_to_preset(tmp_path / "towers")
     write_table(tmp_path / "train.csv", 0)
-    flags = ["--init_from", tmp_path / "towers", "--task", tmp_path / "train.csv"]
-    assert "TwoTower has two towers" in refused(*flags, "--label", "animal")
+    task = ["--task", tmp_path / "train.csv", "--label", "animal"]
+    towers = refused(*task, "--init_from", tmp_path / "towers")
+    assert "TwoTower has two towers" in towers
+    assert "`seeds` must be 1 or more" in refused(*task, "--seeds", 0)
+    assert "there is no setting rate" in refused(*task, "--settings", "rate", 1)
 
 
 @pytest.mark.tensorflow_only

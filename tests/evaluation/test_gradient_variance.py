@@ -117,6 +117,20 @@ def test_the_command(model, prepared, tmp_path, monkeypatch, capsys):
     assert "| equation (7) without covariance | 0.2500 |" in printed
     assert "| variance of 4 independent masks | " in printed
     assert (tmp_path / "out" / "gradient_variance.png").stat().st_size > 1000
-    monkeypatch.setattr(sys, "argv", ["x", *arguments, "--num_masks", "9"])
-    with pytest.raises(SystemExit, match="--num_masks 9"):
-        gradient_variance.main()
+    for flag, value in [("--num_masks", "9"), ("--draws", "1"), ("--texts", "0")]:
+        monkeypatch.setattr(sys, "argv", ["x", *arguments, flag, value])
+        with pytest.raises(SystemExit, match=f"{flag} {value}"):
+            gradient_variance.main()
+
+
+@pytest.mark.tensorflow_only
+def test_texts_too_short_for_the_masks_are_left_out(model, capsys):
+    settings = Settings("", "", "", draws=2, num_masks=2, mask_rate=0.25)
+    batch = make_inputs(batch=2)
+    batch["padding_mask"][1, 2:] = 0  # [CLS] and a token
+    parts, _ = measure(GradientOf(model), batch, (0, 2, 3), settings)
+    assert len(parts["covariance"]) == 1 and np.isfinite(parts["covariance"][0])
+    assert "1 of 2 texts are too short" in capsys.readouterr().out
+    short = {name: array[1:] for name, array in batch.items()}
+    with pytest.raises(ValueError, match="No text has 2 tokens to mask"):
+        measure(GradientOf(model), short, (0, 2, 3), settings)

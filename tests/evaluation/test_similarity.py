@@ -56,7 +56,13 @@ def test_the_command_reads_stsb_and_writes_a_table(tmp_path, monkeypatch, capsys
     assert (tmp_path / "out" / "similarity.md").read_text() == printed
     assert (tmp_path / "out" / "similarity.png").stat().st_size > 1000
 
-    missing = ["similarity", str(tmp_path / "none"), *flags[1:], *output]
-    monkeypatch.setattr("sys.argv", missing)
-    with pytest.raises(SystemExit, match="Error: "):
-        similarity.main()
+    missing = str(tmp_path / "none")
+    (tmp_path / "file").touch()
+    for changed, message in [
+        ([missing, *flags[1:], *output], "none"),
+        (["a/x/preset", "b/x/preset", *flags[1:], *output], "two presets are called x"),
+        ([missing, *flags[1:], "--output", str(tmp_path / "file")], "cannot hold"),
+    ]:
+        monkeypatch.setattr("sys.argv", ["similarity", *changed])
+        with pytest.raises(SystemExit, match=f"Error: .*{message}"):
+            similarity.main()
