@@ -65,6 +65,10 @@ class Config(FinetuneConfig):
 
 
 def tasks(config):
+    if config.label_words and not config.template:
+        raise ValueError("`label_words` are of a prompt: give a `template`, too.")
+    if config.benchmark and config.template:
+        raise ValueError("`template` is for a file of your own, not for `benchmark`.")
     if config.benchmark:
         return [DomainTask(config.benchmark, config.data)]
     names = (config.text, config.second_text, config.label, config.id)

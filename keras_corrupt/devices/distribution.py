@@ -1,7 +1,7 @@
 """Training on all devices: which, by what means, and what the processes agree on.
 
 N devices give the update that one gives on the same global batch. On TensorFlow each
-device runs the step on its share of the batch, and `kernels/replicas.py` has what the
+device runs the step on its share of the batch, and `devices/replicas.py` has what the
 replicas owe each other. On JAX one program spans the devices of all processes, and what
 concerns the batch as a whole needs no care.
 """
@@ -141,7 +141,10 @@ class Distribution:
         except Exception as caught:
             error = caught
         if self.processes > 1:
-            text = str(error or "").encode()[:MESSAGE_BYTES]
+            text = ""
+            if error is not None:  # which may say nothing
+                text = str(error) or type(error).__name__
+            text = text.encode()[:MESSAGE_BYTES]
             failed = np.frombuffer(text.ljust(MESSAGE_BYTES, b"\0"), np.uint8)
             for number, row in enumerate(self._gather(failed)):
                 if error is None and row.any():

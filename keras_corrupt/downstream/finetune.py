@@ -169,6 +169,8 @@ def finetune(tasks, config):
     from keras_corrupt.downstream.finetuner import Finetuner
 
     config.check()
+    if not tasks:
+        raise ValueError("`tasks` is empty: name one at least.")
     # All tasks are checked before anything is made.
     finetuners = [Finetuner(task, config) for task in tasks]
     output = made_directory(config.output)

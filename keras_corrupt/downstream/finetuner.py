@@ -161,6 +161,9 @@ class Finetuner:
         Returns:
             The results of the best settings: a list of dicts, one for each seed.
         """
+        if len(self.kept) < len([*self.points()]) * self.config.seeds:
+            # Examples that have no features show before training.
+            _ = self.train_features, self.features
         best = []
         for settings, folder in self.points():
             runs = [

@@ -278,8 +278,18 @@ class DownstreamModel(TokenizerAssets, TextModel):
         return results
 
     def predictions(self, examples, batch_size=64):
-        """Returns a prediction for each raw example."""
+        """Returns a prediction for each raw example.
+
+        Raises:
+            ValueError: They are one text, and no list.
+        """
+        if isinstance(examples, str):
+            raise ValueError(
+                f"`examples` must be a list; got the text {examples!r:.100}."
+            )
         examples = list(examples)
+        if not examples:
+            return []
         features = self.features(examples)
         return self.decode(examples, features, self.outputs(features, batch_size))
 

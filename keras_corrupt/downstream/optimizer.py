@@ -33,7 +33,8 @@ def compiled(model, settings, steps_per_epoch):
     """Returns a model compiled for a run: see `optimizer_of`."""
     optimizer = optimizer_of(settings, steps_per_epoch, model.encoder.num_layers)
     model.compile(optimizer, jit_compile=xla_pays())
-    optimizer.build(model.trainable_variables)
+    # The model's may be another one around it, which scales the loss.
+    model.optimizer.build(model.trainable_variables)
     return model
 
 

@@ -49,7 +49,7 @@ def ensemble(finetuner, results, count):
 def stacked(rows):
     """Returns the arrays of all rows as one array each, padded with zeros."""
     arrays = {}
-    for key in rows[0]:
+    for key in rows[0] if rows else ():
         values = [np.asarray(row[key]) for row in rows]
         shape = np.max([value.shape for value in values], axis=0, initial=0)
         arrays[key] = np.zeros((len(values), *shape.astype(int)), values[0].dtype)
@@ -122,7 +122,7 @@ def draw_curves(rows, path):
     lines = -(-len(rows) // columns)
     figure = Figure(figsize=(4 * columns, 3 * lines), layout="constrained")
     axes = figure.subplots(lines, columns, squeeze=False).flat
-    for axis, row in zip(axes, rows, strict=False):
+    for row, axis in zip(rows, axes, strict=False):
         for result in row.results:
             metric, curve = result["metric"], result["curve"]
             axis.plot(

@@ -28,6 +28,12 @@ def load(directory, cls, config, overrides, tokenizer, **options):
         ValueError: See `preset_directory.load`.
     """
     changed = merge(config, overrides)
+    if given := sorted({*overrides} - {"seed", "dtype", "name"}):
+        names = ", ".join(given)
+        options["remedy"] = (
+            f"Leave out what does not fit, of {names}; or, if the preset is damaged, "
+            "restore it from where it came."
+        )
     main = next(iter(cls.network_arguments))
     length = overrides.get(main, {}).get("max_length", 0)
     trained = config.get(main, {}).get("max_length", length)

@@ -4,9 +4,13 @@ Published discriminators come without their generator, and an encoder that one s
 pretrained can start another. What is not there is new.
 """
 
+import numpy as np
+
+from keras_corrupt.encoders.cost import encoder_sizes
 from keras_corrupt.models import longer_sequences, preset_directory
 from keras_corrupt.models.named_variables import named_weights
 from keras_corrupt.models.overrides import merge, with_global_policy
+from keras_corrupt.models.preset_sizes import SIZES
 from keras_corrupt.models.pretrainer import Pretrainer
 from keras_corrupt.models.trained_presets import directory_of
 
@@ -38,21 +42,24 @@ def described(directory, cls):
     return found, config[main], tokenizer
 
 
-def check(preset, cls, size):
+def check(preset, cls, size, overrides):
     """Checks that a model can start from a preset, before long work is done.
 
     Args:
         preset: See `load`.
         cls: See `load`.
         size: See `load`.
+        overrides: See `load`.
 
     Returns:
         The preset's own class.
 
     Raises:
-        ValueError: It is no preset, has no encoder, or `size` is none.
+        ValueError: It is no preset, has no encoder, or one of other sizes than the
+            overrides ask for, or `size` is none.
     """
-    found, _, _ = described(directory_of(preset), cls)
+    found, encoder, _ = described(directory_of(preset), cls)
+    check_overrides(preset, encoder, cls, overrides)
     if found is cls:
         return found
     if size not in cls.presets:
@@ -66,7 +73,28 @@ def check(preset, cls, size):
     return found
 
 
-def load(preset, cls, size, **overrides):
+def check_overrides(preset, encoder, cls, overrides):
+    """Raises a `ValueError` if a main encoder is to be of other sizes than a preset's.
+
+    Args:
+        preset: See `load`.
+        encoder: Dict. Constructor arguments of the preset's main encoder.
+        cls: See `load`.
+        overrides: See `load`.
+    """
+    main = next(iter(cls.network_arguments))
+    trained = encoder_sizes(encoder)
+    for name, value in overrides.get(main, {}).items():
+        longer = name == "max_length" and value > trained[name]
+        if name in SIZES and value != trained[name] and not longer:
+            raise ValueError(
+                f"--{main}.{name} {value}: the weights of --init_from {preset} are of "
+                f"{name}={trained[name]}. Leave it out"
+                + (", or raise it." if name == "max_length" else ".")
+            )
+
+
+def load(preset, cls, size, tokenizer=None, **overrides):
     """Makes a model with all that a preset has for it.
 
     Of a preset of the same class each network is taken that is there, and the sizes of
@@ -77,15 +105,16 @@ def load(preset, cls, size, **overrides):
         preset: A directory, or the name of a trained preset.
         cls: The `Pretrainer` class.
         size: A key of its `presets`.
+        tokenizer: The tokenizer of a preset that has none.
         overrides: See `Pretrainer.from_preset`.
 
     Raises:
         ValueError: It is no preset, has no encoder, or does not fit.
     """
     directory = directory_of(preset)
-    found = check(preset, cls, size)
-    config, tokenizer = preset_directory.read(directory, found)
-    config = with_global_policy(config)
+    found = check(preset, cls, size, overrides)
+    config, saved = preset_directory.read(directory, found)
+    config, tokenizer = with_global_policy(config), saved or tokenizer
     if found is cls:
         return longer_sequences.load(
             directory, cls, config, overrides, tokenizer, partial=True
@@ -96,5 +125,6 @@ def load(preset, cls, size, **overrides):
     model = cls.from_preset(size, tokenizer=tokenizer, **encoder)
     weights = named_weights(start.encoder)
     for name, variable in named_weights(model.encoder).items():
-        variable.assign(weights[name])
+        # More positions start as copies; of other weights, the shape is the same.
+        variable.assign(np.resize(weights[name], variable.shape))
     return model

@@ -45,7 +45,7 @@ def write(directory, model, dtype=None, left_out=()):
         dtype: Precision of the weights, the variables' own if not given.
         left_out: Names of networks whose weights mean nothing and are not written.
     """
-    directory = recovered(directory)
+    directory = recovered(os.path.realpath(directory))  # not a link that is replaced
     if directory.exists() and not (directory.is_dir() and _is_empty(directory)):
         _read_config(directory)  # refuses to overwrite anything but a preset
     for left in (*_left_behind(directory, "tmp"), *_left_behind(directory, "old")):
@@ -151,7 +151,7 @@ def has_network(directory, name):
     return (recovered(directory) / name).is_dir()
 
 
-def load(directory, cls, config, tokenizer, partial=False):
+def load(directory, cls, config, tokenizer, partial=False, remedy=_REMEDY):
     """Makes a model and loads its weights.
 
     Args:
@@ -162,6 +162,7 @@ def load(directory, cls, config, tokenizer, partial=False):
         tokenizer: The tokenizer.
         partial: Whether networks that the preset has not keep their new weights. Those
             that it says are left out do so anyway, with a warning.
+        remedy: What the error says to do about arguments or weights that do not fit.
 
     Returns:
         The model. Its `left_out` are the names of networks with new weights.
@@ -170,7 +171,7 @@ def load(directory, cls, config, tokenizer, partial=False):
         ValueError: The arguments make no model, or the weights are another one's.
     """
     directory = Path(directory)
-    with _refusing(directory / "config.json"):
+    with _refusing(directory / "config.json", remedy=remedy):
         model = cls(**config, tokenizer=tokenizer)
     content = _read_config(directory)
     kind, left_out = WEIGHTS[content["format"]], content.get("left_out", [])
@@ -189,6 +190,7 @@ def load(directory, cls, config, tokenizer, partial=False):
             path,
             f"does not hold the weights of {cls.__name__}'s {name} as its config.json "
             "describes it: ",
+            remedy,
         ):
             kind.load(path, network)
             for weight, variable in named_weights(network).items():
@@ -199,7 +201,7 @@ def load(directory, cls, config, tokenizer, partial=False):
 
 
 @contextlib.contextmanager
-def _refusing(path, what=""):
+def _refusing(path, what="", remedy=_REMEDY):
     """Makes an error of whatever kind one that names `path`.
 
     Constructors and the readers of files raise whatever foreign content makes them.
@@ -210,7 +212,7 @@ def _refusing(path, what=""):
         text = " ".join(str(error).split())[:500].rstrip(".")
         if not isinstance(error, ValueError):
             text = f"{type(error).__name__} {text}"
-        raise ValueError(f"{path}: {what}{text}. {_REMEDY}") from error
+        raise ValueError(f"{path}: {what}{text}. {remedy}") from error
 
 
 def _counted(path, kind):

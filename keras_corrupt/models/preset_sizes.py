@@ -9,7 +9,8 @@ from keras_corrupt.encoders.cost import encoder_parameters, encoder_sizes
 
 #: Weights of a Transformer layer: six matrices with biases, two norms.
 LAYER_ARRAYS = 16
-_SIZES = (
+#: Whole numbers of an encoder that its weights are of.
+SIZES = (
     *("vocabulary_size", "num_layers", "hidden_size", "intermediate_size"),
     *("num_heads", "embedding_size", "max_length", "num_segments"),
 )
@@ -35,7 +36,7 @@ def check_sizes(cls, config, arrays, numbers):
         )
     for name, encoder in _encoders(cls, config).items():
         sizes = encoder_sizes(encoder)
-        whole = {size: sizes[size] for size in _SIZES}
+        whole = {size: sizes[size] for size in SIZES}
         relative = sizes["relative_positions"] or {}
         whole |= {n: value for n, value in relative.items() if n != "rounds_up"}
         for size, value in whole.items():

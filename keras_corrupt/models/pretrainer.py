@@ -323,10 +323,16 @@ class Pretrainer(PositionChoice, TokenizerAssets, TextModel, MicroBatches):
             directory: A new or empty directory, or a preset to overwrite. What is
                 there stays intact until the new files are complete.
             dtype: Precision of the weights in the files, such as `"float16"` for half
-                the size; the variables' own if not given.
+                the size; the variables' own if not given. Arrays with a number too
+                large for it keep their own.
 
         Networks in `left_out` are not written.
+
+        Raises:
+            ValueError: `dtype` is no precision of floats.
         """
+        if dtype is not None and not keras.backend.is_float_dtype(dtype):
+            raise ValueError(f"`dtype` must be that of floats; got {dtype!r}.")
         self.refuse_quantized()
         self.refuse_lora()
         preset_directory.write(directory, self, dtype, self.left_out)

@@ -15,10 +15,17 @@ _MAX_HEADER_BYTES = 1 << 22
 def save(path, network, dtype=None):
     """Writes the weights of `network`, as they are or as another `dtype`."""
     arrays = {
-        name: np.ascontiguousarray(keras.ops.convert_to_numpy(variable), dtype)
+        name: _as_dtype(keras.ops.convert_to_numpy(variable), dtype)
         for name, variable in named_weights(network).items()
     }
     path.write_bytes(serialize(arrays))  # `save_file` lets nobody else read the file
+
+
+def _as_dtype(array, dtype):
+    """Returns an array as another `dtype`, if that has numbers as large."""
+    with np.errstate(over="ignore"):
+        found = np.ascontiguousarray(array, dtype)
+    return found if np.isfinite(found).all() else np.ascontiguousarray(array)
 
 
 def count(path):

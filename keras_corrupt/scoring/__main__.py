@@ -26,7 +26,7 @@ def highlight(
         color: Colour the words, rather than write <word 0.93>; so in a terminal.
     """
     model = _detector(preset)
-    lines = list(texts) or sys.stdin.read().splitlines()
+    lines = list(texts) or _input_lines()
     for text, words in zip(lines, scoring.replaced_words(model, lines), strict=True):
         print(scoring.highlight(text, words, color))
     if color:
@@ -49,7 +49,7 @@ def score(
     """
     model = _detector(preset)
     print("text", "word", "probability", sep="\t")
-    lines = list(texts) or sys.stdin.read().splitlines()
+    lines = list(texts) or _input_lines()
     for number, words in enumerate(scoring.replaced_words(model, lines), 1):
         for word in words:
             text = " ".join(word.text.split())
@@ -70,7 +70,7 @@ def pll(
         batch_size: Texts that are read at once.
     """
     model = _cloze_model(preset)
-    lines = list(texts) or sys.stdin.read().splitlines()
+    lines = list(texts) or _input_lines()
     likelihoods = _likelihoods(model, lines, batch_size)
     for text, likelihood in zip(lines, likelihoods, strict=True):
         print(f"{likelihood:.4f}", text, sep="\t")
@@ -188,6 +188,13 @@ def _load(preset):
             f"({', '.join(trained_presets()) or 'there are none'})."
         )
     return load_preset(preset)
+
+
+def _input_lines():
+    """Returns the lines of the standard input, which are UTF-8 in any locale."""
+    if hasattr(sys.stdin, "reconfigure"):
+        sys.stdin.reconfigure(encoding="utf-8", errors="strict")
+    return sys.stdin.read().splitlines()
 
 
 def main() -> None:

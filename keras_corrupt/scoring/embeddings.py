@@ -41,6 +41,7 @@ def embed_texts(model, texts, pooling="mean", batch_size=32, progress=False):
         raise ValueError(f"`pooling` must be one of {POOLINGS}; got {pooling!r}.")
     if not batch_size >= 1:
         raise ValueError(f"`batch_size` must be 1 or more; got {batch_size!r}.")
+    texts = texts if isinstance(texts, str) else list(texts)
     if isinstance(texts, str) or not all(isinstance(text, str) for text in texts):
         raise ValueError(f"`texts` must be a list of strings; got {texts!r:.200}.")
     if isinstance(model, (str, os.PathLike)):
@@ -49,7 +50,7 @@ def embed_texts(model, texts, pooling="mean", batch_size=32, progress=False):
     if tokenizer is None:
         raise ValueError("`embed_texts` needs the model's tokenizer; it has none.")
     room = encoder.max_length - 2  # [CLS] and [SEP]
-    ids = [encoded[:room] for encoded in tokenizer.encode_batch(list(texts))]
+    ids = [encoded[:room] for encoded in tokenizer.encode_batch(texts)]
     windows = windows_of(ids, tokenizer, encoder.max_length)
     vectors = np.empty((len(windows), encoder.hidden_size), "float32")
     predict = encoder.predict_on_batch

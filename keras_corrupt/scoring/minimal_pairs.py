@@ -45,10 +45,15 @@ def read_pairs(paths):
     for file in files:
         if not file.is_file():
             raise ValueError(f"{file}: there is no such file.")
-        for number, line in enumerate(file.read_text("utf-8").splitlines(), 1):
+        for number, line in enumerate(file.read_text("utf-8").split("\n"), 1):
+            if not line.strip():
+                continue
             try:
                 content = json.loads(line)
-                pairs.append(Pair(*(content[key] for key in _KEYS)))
+                good, bad, *_ = found = [content[key] for key in _KEYS]
+                if not isinstance(good, str) or not isinstance(bad, str):
+                    raise TypeError("a sentence is no string")
+                pairs.append(Pair(*found))
             except (ValueError, KeyError, TypeError) as error:
                 raise ValueError(
                     f"{file}, line {number}: no pair of BLiMP's layout, JSON with "

@@ -11,6 +11,7 @@ import gzip
 import json
 import lzma
 import os
+import zlib
 from typing import NamedTuple
 
 import numpy as np
@@ -79,7 +80,12 @@ def read_n_best(path, parts=(("score", 1.0),)):
         with opener(path, "rt", encoding="utf-8") as file:
             utterances = json.load(file)
         lists = [_n_best(n, utterances[n], parts) for n in sorted(utterances)]
-    except (ValueError, KeyError, TypeError, AttributeError, lzma.LZMAError) as error:
+    except FileNotFoundError as error:
+        raise ValueError(f"{path}: there is no such file.") from error
+    except (
+        *(ValueError, KeyError, TypeError, AttributeError),
+        *(OSError, EOFError, zlib.error, lzma.LZMAError),
+    ) as error:
         raise ValueError(
             f"{path}: no n-best lists. Give a JSON file of "
             '{"utterance": {"ref": "...", "hyp_1": {"text": "...", "score": -1.0}}}. '
@@ -100,7 +106,12 @@ def _n_best(name, utterance, parts):
         raise KeyError("hyp_1")
     scores = np.array([[h[part] for part, _ in parts] for h in found], "float64")
     scores = scores @ np.array([weight for _, weight in parts])
-    return NBest(utterance["ref"], [h["text"] for h in found], scores, name)
+    texts = [h["text"] for h in found]
+    if not all(isinstance(text, str) for text in (utterance["ref"], *texts)):
+        raise TypeError(f"{name} has a text that is no string")
+    if not np.isfinite(scores).all():
+        raise ValueError(f"{name} has a score that is no number")
+    return NBest(utterance["ref"], texts, scores, name)
 
 
 def rerank(lists, likelihoods, weights=WEIGHTS, length_power=0.0):

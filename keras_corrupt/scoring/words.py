@@ -35,8 +35,10 @@ def replaced_words(model, texts, batch_size=32):
         For each text a list of `WordScore`. A mark of punctuation is a word.
 
     Raises:
-        ValueError: A text is too long for the model.
+        ValueError: A text is too long for the model, or this has no tokenizer.
     """
+    if model.tokenizer is None:
+        raise ValueError("Words are scored by the model's tokenizer; it has none.")
     texts, first = iter(texts), 1
     while batch := list(itertools.islice(texts, batch_size)):
         encoded = list(model.tokenizer.encode_with_offsets(batch))

@@ -233,7 +233,9 @@ def _sentences(lines, conllu):
 
 
 def _columns(line):
-    return line.split("\t") if "\t" in line else line.strip(" ").split(" ")
+    if "\t" in line:
+        return line.split("\t")
+    return [column for column in line.split(" ") if column] or [""]
 
 
 def _is_not_a_word(conllu_id):

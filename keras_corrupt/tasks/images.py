@@ -7,6 +7,7 @@ import json
 import lzma
 import os
 import zipfile
+import zlib
 from collections import Counter
 
 import numpy as np
@@ -195,7 +196,10 @@ def _read(path):
             if path.endswith(ending):
                 with opened(path, "rb") as file:
                     return path, *_records(file.read())
-    except (EOFError, gzip.BadGzipFile, lzma.LZMAError, zipfile.BadZipFile) as error:
+    except (
+        *(EOFError, gzip.BadGzipFile, zlib.error),
+        *(lzma.LZMAError, zipfile.BadZipFile),
+    ) as error:
         raise ValueError(f"{path} is damaged: {error}.") from error
     except ValueError as error:
         raise ValueError(f"{path}: {error}") from error
@@ -216,7 +220,10 @@ def _records(content):
 
 
 def _archive(path):
-    with np.load(path, allow_pickle=False) as arrays:
+    arrays = np.load(path, allow_pickle=False)
+    if not isinstance(arrays, np.lib.npyio.NpzFile):
+        raise ValueError("it is no archive of arrays, as np.savez writes it.")
+    with arrays:
         if "images" not in arrays:
             raise ValueError(f"it has {arrays.files}, and no `images`.")
         images = arrays["images"]

@@ -54,6 +54,9 @@ class Columns:
         return [*self.texts, *(c for c in (self.label, self.id) if c is not None)]
 
 
+_MAX_CELL = 1 << 30
+
+
 class BadRow(ValueError):
     """Says why a row is left out."""
 
@@ -155,7 +158,7 @@ def make_split(source, rows, columns, read_label=None):
                 if not all(text.strip() for text in example):
                     raise BadRow("empty text")
                 split.labels.append(read_label(cells[columns.label].strip()))
-            split.examples.append(example if columns.second_text else example[0])
+            split.examples.append(example if len(example) > 1 else example[0])
             split.ids.append(str(i) if columns.id is None else cells[columns.id])
         except BadRow as problem:
             count, first = split.skipped.get(str(problem), (0, where))
@@ -225,6 +228,7 @@ def _split_tsv(lines):
 
 
 def _split_csv(lines):
+    csv.field_size_limit(_MAX_CELL)  # a text may be longer than the module's limit
     reader = csv.reader(lines, strict=True)
     while True:
         start = reader.line_num + 1

@@ -156,7 +156,8 @@ class Task:
 
         Such a label cannot be predicted, so it counts as wrong.
         """
-        known = set(self.model_arguments.get("labels") or ())
+        arguments = self.model_arguments
+        known = {*(arguments.get("labels") or arguments.get("label_words") or ())}
         return {
             name: dict(Counter(x for x in self.labels_of(split) if x not in known))
             for name, split in self.splits.items()

@@ -44,7 +44,10 @@ _COLUMNS = ("text", "second_text", "label", "id")
 def _text(name, files, text="text", label="label", second_text=None, id=None, **kwargs):
     columns = Columns(text, second_text, label, id)
     if "score_range" in kwargs:
-        kwargs["score_range"] = tuple(kwargs["score_range"])
+        found = kwargs["score_range"]
+        if not isinstance(found, list) or len(found) != 2:
+            raise ValueError(f"`score_range` must be two numbers; got {found!r}.")
+        kwargs["score_range"] = tuple(found)
     return TableTask(columns=columns, name=name, **files, **kwargs)
 
 

@@ -128,10 +128,12 @@ class ByteBPETokenizer(Tokenizer):
 
     def readable(self, token_id: int) -> str:
         """Returns a token as text, a space at its start as `Ġ`; see `Tokenizer`."""
-        token = self.vocabulary[token_id]
+        token = self._token(token_id)
+        if token_id in self.special_ids or token_id >= len(self.vocabulary):
+            return token
         text = self._bytes.decode([token])
-        if token_id in self.special_ids or not text.isprintable() or "\ufffd" in text:
-            return token  # special, or not to be seen, or a part of a character
+        if not text.isprintable() or "\ufffd" in text:
+            return token  # not to be seen, or a part of a character
         return text.replace(" ", _SPACE)
 
     def _begins_word(self, token):

@@ -122,7 +122,13 @@ def _from_json(path: Path, roles: dict[str, str]) -> Tokenizer:
     document = read_text(path)
     is_old = '"vocabulary_sha256"' in document[:_MAX_SETTINGS_BYTES]
     if (path.parent / SETTINGS_FILE).exists() or is_old:
-        return load(path.parent)
+        tokenizer = load(path.parent)
+        if others := roles.items() - tokenizer.roles.items():
+            raise ValueError(
+                f"its special tokens are {tokenizer.roles}, with which it was saved, "
+                f"not {dict(others)}. Leave out `roles`."
+            )
+        return tokenizer
     engine = parse_engine(document, path)
     model = type(engine.model).__name__
     if model not in _CLASSES:

@@ -137,7 +137,13 @@ class Tokenizer:
         Returns:
             The token, with the mark that tells whether it begins a word.
         """
-        return self.vocabulary[token_id]
+        return self._token(token_id)
+
+    def _token(self, token_id: int) -> str:
+        """The token of an id, of which a model may have more than there are tokens."""
+        if token_id < len(self.vocabulary):
+            return self.vocabulary[token_id]
+        return f"[id {token_id}]"
 
     # === Text to ids ===
 
@@ -256,9 +262,9 @@ class Tokenizer:
             ids: Token ids.
 
         Returns:
-            The token of each.
+            The token of each. An id beyond the vocabulary is written as `[id 123]`.
         """
-        return [self.vocabulary[index] for index in ids]
+        return [self._token(index) for index in ids]
 
     def decode(
         self, ids: Iterable[int], descriptions: Mapping[int, str] | None = None
@@ -280,10 +286,10 @@ class Tokenizer:
         '[CLS] cats <sleep 0.9> [SEP]'
         """
         descriptions = descriptions or {}
-        text, plain = "", []
+        text, plain, special = "", [], self.special_ids
         for place, token_id in enumerate(ids):
-            token = self.vocabulary[token_id]
-            if place not in descriptions and token_id not in self.special_ids:
+            token, is_known = self._token(token_id), token_id < len(self.vocabulary)
+            if place not in descriptions and is_known and token_id not in special:
                 plain.append(token)
                 continue
             text += self._spaced(plain)

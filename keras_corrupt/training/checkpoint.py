@@ -167,7 +167,7 @@ class Checkpoints:
             if None not in (trained_on := description.get("data"), self.data):
                 if trained_on != self.data:
                     raise CheckpointError(
-                        f"The {self.fixed} are not those that {path} was trained with. "
+                        f"The {self.fixed} are not those that {path} was trained on. "
                         "Bring them back, or use another output directory."
                     )
             alone = description.get("phase", WHOLE_RUN) == WHOLE_RUN

@@ -80,6 +80,11 @@ def prepare(config, output):
                 f"--init_from {config.init_from} has no tokenizer, so no vocabulary "
                 "can grow. Leave out --grow_vocabulary."
             )
+        elif not (config.vocabulary or config.data):
+            raise ValueError(
+                f"--init_from {config.init_from} has no tokenizer. Give that which its "
+                "weights were trained with: --vocabulary."
+            )
         main = next(iter(cls.network_arguments))
         positions = {**encoder, **config.objective.get(main, {})}["max_length"]
         if config.sequence_length > positions:
@@ -107,6 +112,14 @@ def prepare(config, output):
             f"--data {config.data} was made with another vocabulary than --init_from "
             f"{config.init_from}. Prepare it anew with {vocabulary}."
         )
+    if tokenizer is None and config.init_from:
+        known = encoder["vocabulary_size"]
+        if saved.vocabulary_size > known:
+            raise ValueError(
+                f"--init_from {config.init_from} knows {known:,} tokens, and the "
+                f"vocabulary has {saved.vocabulary_size:,}: it is another one's. Give "
+                "that which its weights were trained with: --vocabulary, or --data."
+            )
     return Examples(info, prepare_mix(config, output, info, saved))
 
 
@@ -142,7 +155,7 @@ def check_start(config, model):
     if not config.init_from:
         return
     directory, cls = directory_of(config.init_from), type(model)
-    found = partial_preset.check(config.init_from, cls, config.preset)
+    found = partial_preset.check(config.init_from, cls, config.preset, config.objective)
     lacks = found is not cls or not has_network(directory, "generator")
     if lacks and "generator" in model.networks and config.generator_steps is None:
         raise ValueError(
@@ -216,10 +229,10 @@ def build(config, info):
     saved = tokenizers.load(info.directory)
     options = {"seed": config.seed, "dtype": config.dtype, **config.objective}
     if config.init_from:
-        model = partial_preset.load(config.init_from, cls, config.preset, **options)
-        if model.tokenizer is None:
-            model.tokenizer = saved
-        elif model.tokenizer.fingerprint != saved.fingerprint:
+        model = partial_preset.load(
+            config.init_from, cls, config.preset, saved, **options
+        )
+        if model.tokenizer.fingerprint != saved.fingerprint:
             model = grown(model, saved)
     else:
         main = next(iter(cls.network_arguments))

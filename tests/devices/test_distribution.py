@@ -285,3 +285,16 @@ def test_an_error_elsewhere_reaches_this_process():
     quiet = dataclasses.replace(two, handle=np.zeros_like)
     assert quiet.in_all_processes(lambda: 7) == 7
     assert quiet.any(True) and not quiet.any(False)
+
+
+def test_an_error_without_words_reaches_the_others():
+    def fail():
+        raise MemoryError
+
+    two = Gathered("jax", ("gpu:0",), "", lambda array: array, processes=2)
+    other = dataclasses.replace(two, process=1)
+    sent = []
+    other = dataclasses.replace(other, handle=lambda a: sent.append(bytes(a)) or a)
+    with pytest.raises(MemoryError):
+        other.in_all_processes(fail)
+    assert sent[0].startswith(b"MemoryError")

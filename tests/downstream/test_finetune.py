@@ -348,6 +348,36 @@ def test_arrays_of_different_lengths_are_stacked():
     arrays = results.stacked(rows)
     assert arrays["x"].shape == (2, 4, 3) and arrays["x"].sum() == 18
     assert arrays["y"].tolist() == [1.0, 2.0]
+    assert results.stacked([]) == {}
+
+
+@pytest.mark.tensorflow_only
+def test_all_seeds_train_where_the_loss_is_scaled(config):
+    config = dataclasses.replace(brief(config), seeds=2, dtype="mixed_float16")
+    (row,) = finetune([animals()], config)
+    assert [result["settings"]["seed"] for result in row.results] == [0, 1]
+    first, second = (result["curve"][0]["loss"] for result in row.results)
+    assert np.isfinite([first, second]).all() and first != second
+
+
+@pytest.mark.tensorflow_only
+def test_examples_without_features_show_before_training(config, monkeypatch):
+    def refuse(self, examples, labels=None):
+        raise ValueError(f"{len(examples)} examples, labels {labels is not None}")
+
+    monkeypatch.setattr(TextClassifier, "features", refuse)
+    monkeypatch.setattr(finetuner, "fit", lambda *_: pytest.fail("it trains"))
+    with pytest.raises(ValueError, match="examples, labels"):
+        finetune([animals()], brief(config))
+    with pytest.raises(ValueError, match="`tasks` is empty"):
+        finetune([], config)
+
+
+def test_a_model_predicts_for_lists(config):
+    model = Finetuner(animals(), config).new_model()
+    assert model.predictions([]) == []
+    with pytest.raises(ValueError, match="must be a list; got the text 'a cat'"):
+        model.predictions("a cat")
 
 
 def test_table_has_medians_averages_and_what_papers_report():

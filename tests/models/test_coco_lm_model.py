@@ -143,6 +143,8 @@ def test_fit_learns_a_pattern():
         ({"scl_weight": "none"}, "`scl_weight`.*at least 0"),
         ({"encoder": {"embedding_size": 8}}, "`discriminator`.*embedding_size=8.*rtd"),
         ({"mask_id": 50}, "`mask_id` 50.*vocabulary_size=50"),
+        ({"replacements": "random", "exclude_original": True}, "leave.*_original=True"),
+        ({"replacements": "random", "temperature": 2.0}, "leave out `temperature=2.0`"),
     ],
     ids=str,
 )

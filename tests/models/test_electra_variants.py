@@ -5,7 +5,14 @@ import pytest
 from keras import ops
 
 from keras_corrupt.downstream import TextClassifier
-from keras_corrupt.models import AdversarialElectra, Electra, load_preset
+from keras_corrupt.models import (
+    AdversarialElectra,
+    CocoLM,
+    Electra,
+    Electric,
+    ReplaceMLM,
+    load_preset,
+)
 from keras_corrupt.models.electra import cost
 from keras_corrupt.training import AdamW
 from tests.models.conftest import gradients
@@ -137,6 +144,16 @@ def test_the_generators_width_is_a_fraction(width):
 def test_widths_that_make_no_sizes(width):
     with pytest.raises(ValueError, match="`generator_width` must be a fraction"):
         Electra.from_preset("tiny", generator_width=width, **WIDE)
+
+
+@pytest.mark.tensorflow_only
+@pytest.mark.parametrize("cls", [CocoLM, Electra, Electric, ReplaceMLM])
+@pytest.mark.parametrize("size", ["embedding_size", "max_length"])
+def test_a_generator_has_no_embeddings_of_its_own(cls, size):
+    message = f"`generator` has {size}=64, but shares .* {size}=128. Leave it out"
+    with pytest.raises(ValueError, match=message):
+        cls.from_preset("tiny", generator={size: 64})
+    assert cls.from_preset("tiny", generator={size: 128}).built
 
 
 # === Two-stage and adversarial training ===

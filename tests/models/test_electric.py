@@ -260,16 +260,17 @@ def test_probabilities_of_a_sample_are_those_of_the_objective(sizes, tokenizer):
     sizes["discriminator"] |= {"vocabulary_size": 60, "initializer_range": 0.3}
     sizes = {name: sizes[name] for name in ("discriminator", "generator")}
     model = make(sizes, tokenizer=tokenizer)
-    (score,) = model.score(["the cat sat on the mat ."])
-    inputs = tokenizer.pack(["the cat sat on the mat ."], 24)
+    (score,) = model.score(["the cat sat on the mat"])
+    inputs = tokenizer.pack(["the cat sat on the mat"], 24)
     q = np.exp(
         -np.array(
             model.generator.head.loss(model.generator(inputs), inputs["token_ids"])
         )
     )[0]
     p_hat = np.exp(-np.array(model.discriminator(inputs)))[0]
-    n = len(tokenizer.encode("the cat sat on the mat ."))
-    k = np.ceil(0.15 * n)
+    # As in training: two of eight tokens, of which [CLS] and [SEP] are never sampled.
+    n, k = 6, 2
+    assert model.corrupt(inputs)["masked_weights"].numpy().sum() == k
     expected = k * q / (k * q + (n - k) * p_hat)
     np.testing.assert_allclose(score.probabilities[1:-1], expected[1:-1], rtol=1e-4)
     assert score.probabilities[0] == score.probabilities[-1] == 0

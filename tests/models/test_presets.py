@@ -13,6 +13,7 @@ from keras_corrupt.models import (
     Electra,
     MaskedLM,
     Teams,
+    UnigramElectra,
     load_preset,
     preset_sizes,
     safetensors_weights,
@@ -104,6 +105,47 @@ def test_only_a_preset_is_overwritten(tmp_path, sizes, inputs):
     scrambled(model).save_to_preset(tmp_path / "p")
     same_outputs(model, Electra.from_preset(tmp_path / "p"), inputs)
     assert {path.name for path in tmp_path.iterdir()} == {"thesis", "p"}
+
+
+@pytest.mark.tensorflow_only
+def test_a_link_is_not_replaced_but_what_it_points_at(tmp_path, sizes, monkeypatch):
+    model = Electra(**sizes)
+    model.save_to_preset(tmp_path / "real")
+    (tmp_path / "link").symlink_to("real")
+    scrambled(model).save_to_preset(tmp_path / "link")
+    assert (tmp_path / "link").is_symlink()
+    assert {path.name for path in tmp_path.iterdir()} == {"link", "real"}
+    (tmp_path / "here").mkdir()
+    monkeypatch.chdir(tmp_path / "here")
+    model.save_to_preset(".")
+    for name in ("real", "here"):
+        loaded = Electra.from_preset(tmp_path / name)
+        for a, b in zip(model.get_weights(), loaded.get_weights(), strict=True):
+            np.testing.assert_array_equal(a, b)
+
+
+@pytest.mark.tensorflow_only
+def test_precisions_that_cannot_hold_the_weights(tmp_path, sizes):
+    model = UnigramElectra(sizes["discriminator"], mask_id=4, unmaskable_ids=(0, 2, 3))
+    counts = np.full(50, 10**6)
+    model.use_unigrams(counts)
+    with pytest.raises(ValueError, match="`dtype` must be that of floats; got 'int32'"):
+        model.save_to_preset(tmp_path / "p", dtype="int32")
+    assert not (tmp_path / "p").exists()
+    model.save_to_preset(tmp_path / "p", dtype="float16")
+    loaded = UnigramElectra.from_preset(tmp_path / "p")
+    assert 10**6 in [np.array(v).max() for v in loaded.weights]  # not infinity
+    kernel = np.array(loaded.trainable_variables[0])
+    np.testing.assert_array_equal(kernel, kernel.astype("float16"))
+
+
+@pytest.mark.tensorflow_only
+def test_a_wrong_argument_is_not_the_presets_fault(tmp_path, sizes):
+    Electra(**sizes).save_to_preset(tmp_path / "p")
+    for change in ({"mask_rate": 2}, {"mask_ratee": 0.2}):
+        (name,) = change
+        with pytest.raises(ValueError, match=f"Leave out what does not fit, of {name}"):
+            Electra.from_preset(tmp_path / "p", **change)
 
 
 def test_a_failed_save_leaves_the_old_preset(tmp_path, sizes, inputs, monkeypatch):

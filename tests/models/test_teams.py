@@ -62,6 +62,15 @@ def test_loss_equals_numpy(model, inputs):
     assert baselines["mws_accuracy"] == (pytest.approx(1 / 6), "chance")
 
 
+@pytest.mark.tensorflow_only
+def test_norms_of_heads_are_the_encoders():
+    sizes = SIZES["discriminator"] | {"layer_norm_epsilon": 1e-5}
+    model = Teams(sizes, 2, mask_id=4, unmaskable_ids=(0, 2, 3))
+    layers = model._flatten_layers()
+    norms = [x for x in layers if isinstance(x, keras.layers.LayerNormalization)]
+    assert {norm.epsilon for norm in norms} == {1e-5}
+
+
 def test_a_model_without_an_opinion_selects_nothing(model, inputs):
     outputs = dict(model(inputs))
     outputs["mws_logits"] = 0 * outputs["mws_logits"]

@@ -17,7 +17,7 @@ def test_files_and_accuracies(tmp_path):
         + line("He is.", "He are.", "is", "morphology")
         + "\n"
     )
-    (tmp_path / "b.jsonl").write_text(line("Go.", "Gone.", "go", "syntax") + "\n")
+    (tmp_path / "b.jsonl").write_text(line("Go.", "Gone.", "go", "syntax") + "\n\n")
     pairs = read_pairs([tmp_path])
     assert pairs == read_pairs([tmp_path / "a.jsonl", tmp_path / "b.jsonl"])
     assert pairs[2] == Pair("Go.", "Gone.", "go", "syntax")
@@ -32,6 +32,9 @@ def test_errors(tmp_path):
     (tmp_path / "bad.jsonl").write_text(line("a", "b", "c", "d") + '\n{"UID": 1}\n')
     with pytest.raises(ValueError, match="bad.jsonl, line 2: no pair of BLiMP's"):
         read_pairs([tmp_path])
+    (tmp_path / "null.jsonl").write_text(line("a", None, "c", "d"))
+    with pytest.raises(ValueError, match="line 1: .*a sentence is no string"):
+        read_pairs([tmp_path / "null.jsonl"])
     with pytest.raises(ValueError, match="no such file"):
         read_pairs([tmp_path / "none.jsonl"])
     (tmp_path / "empty").mkdir()

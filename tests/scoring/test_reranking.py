@@ -77,6 +77,21 @@ def test_files(tmp_path):
     (tmp_path / "parts.json").write_text(json.dumps(lists))
     _, second = read_n_best(tmp_path / "parts.json", [("score", 1.0), ("lm", -0.5)])
     assert second.scores.tolist() == [1.0, 0.0]
+    for change, message in [
+        ({"ref": None}, "a has a text that is no string"),
+        ({"hyp_1": {"text": None, "score": 1}}, "a has a text that is no string"),
+        ({"hyp_1": {"text": "z", "score": None}}, "a has a score that is no number"),
+    ]:
+        (tmp_path / "bad.json").write_text(
+            json.dumps({**lists, "a": {**lists["a"], **change}})
+        )
+        with pytest.raises(ValueError, match=message):
+            read_n_best(tmp_path / "bad.json")
+    (tmp_path / "bad.json.gz").write_bytes(b"no archive")
+    with pytest.raises(ValueError, match="bad.json.gz: no n-best lists"):
+        read_n_best(tmp_path / "bad.json.gz")
+    with pytest.raises(ValueError, match="none.json: there is no such file"):
+        read_n_best(tmp_path / "none.json")
     with pytest.raises(ValueError, match="KeyError: 'ctc'"):
         read_n_best(tmp_path / "parts.json", [("ctc", 1.0)])
     for bad in ("[]", "{", '{"a": {"ref": "x"}, "b": {}}', '{"a": {"hyp_1": 3}}'):

@@ -67,6 +67,11 @@ def test_a_text_that_is_too_long_is_named(tokenizer):
         list(replaced_words(Alphabetical(tokenizer), texts, batch_size=2))
 
 
+def test_a_model_without_a_tokenizer_is_refused():
+    with pytest.raises(ValueError, match="the model's tokenizer; it has none"):
+        next(replaced_words(Alphabetical(None), ["the cat"]))
+
+
 def test_marks_leave_the_rest_of_the_text_alone():
     text = "A  cat, because\tsat"
     words = [

@@ -51,6 +51,9 @@ class TestReading:
         assert split.skipped == {}
         parts = read_conll(written(tmp_path, CHUNKS), tag_column=1, scheme="plain")
         assert parts.labels == [["NN", "VBZ", "#"], ["PRP", "VBZ"]]
+        aligned = written(tmp_path, CHUNKS.replace(" ", "   "))
+        again = read_conll(aligned, tag_column=1, scheme="plain")
+        assert (again.examples, again.labels) == (parts.examples, parts.labels)
 
     def test_odd_white_space(self, tmp_path):
         text = (

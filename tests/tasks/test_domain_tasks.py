@@ -51,9 +51,9 @@ def test_settings_go_over_the_papers_of_the_encoder(folder):
 def test_published_scores_are_table_1s(folder):
     """In Zheng et al., for RoBERTa-Base."""
     acl, news = (DomainTask(name, folder) for name in ("acl_arc", "ag_news"))
-    assert acl.published("base")["FE-MLM"] == 76.24
-    assert acl.published("base")["RoBERTa"] == 63.0
-    assert news.published("base")["FE-MLM, spans"] == 94.13
+    assert acl.published("base")["FE-MLM (test)"] == 76.24
+    assert acl.published("base")["RoBERTa (test)"] == 63.0
+    assert news.published("base")["FE-MLM, spans (test)"] == 94.13
     assert news.published("small") == {}
 
 

@@ -1,4 +1,5 @@
 import gzip
+import io
 import lzma
 
 import numpy as np
@@ -18,6 +19,13 @@ def records(count, num_classes=10):
         for image, label in zip(images, labels, strict=True)
     )
     return images, labels, content
+
+
+def saved(array):
+    """NumPy's bytes of one array, which are no archive."""
+    file = io.BytesIO()
+    np.save(file, array)
+    return file.getvalue()
 
 
 @pytest.mark.parametrize(
@@ -83,6 +91,7 @@ def test_archives_that_are_wrong(tmp_path, arrays, message):
         ("a.bin", b"", "has no image"),
         ("a.bin.gz", gzip.compress(records(2)[2])[:-20], "is damaged"),
         ("a.bin.gz", b"no archive", "is damaged"),
+        ("a.npz", saved(np.zeros(3)), "it is no archive of arrays"),
         ("a.bin.xz", lzma.compress(records(2)[2])[:-20], "is damaged"),
         ("a.npz", b"PK no archive", "a.npz"),
         ("a.png", b"", "must end in .npz, .bin, .bin.gz"),

@@ -23,6 +23,9 @@ def write(path, content):
     return path
 
 
+ONE_TO_THREE = [("one", "zwei"), ("two", "drei")]
+
+
 def rows(*pairs):
     return "text\tlabel\n" + "".join(f"{text}\t{label}\n" for text, label in pairs)
 
@@ -39,6 +42,8 @@ def test_tsv_has_no_quoting_and_csv_has(tmp_path):
     csv = write(tmp_path / "a.csv", 'label,text\r\n1,"one, ""two""\nthree"\r\n0,four\n')
     assert read_table(csv, COLUMNS).examples == ['one, "two"\nthree', "four"]
     assert not split.skipped
+    long = write(tmp_path / "b.csv", f"label,text\n1,{'x' * 200_000}\n")
+    assert [*map(len, read_table(long, COLUMNS).examples)] == [200_000]
 
 
 def test_jsonl_pairs_ids_and_values_that_are_no_strings(tmp_path):
@@ -53,6 +58,13 @@ def test_jsonl_pairs_ids_and_values_that_are_no_strings(tmp_path):
     assert split.ids == ["7", "x"]
     unlabelled = read_table(path, Columns("b"))
     assert (unlabelled.examples, unlabelled.labels) == (["zwei", "vier"], None)
+
+
+def test_pairs_by_number_in_any_order(tmp_path):
+    path = write(tmp_path / "a.tsv", "one\tzwei\t1\ntwo\tdrei\t0\n")
+    for columns in (Columns(0, 1, 2), Columns(1, 0, 2)):
+        pairs = [(x, y)[:: 1 - 2 * columns.text] for x, y in ONE_TO_THREE]
+        assert read_table(path, columns).examples == pairs
 
 
 def test_gzip_byte_order_mark_and_no_header(tmp_path):

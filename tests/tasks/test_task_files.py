@@ -91,6 +91,10 @@ def test_files_and_columns_are_those_that_it_names(folder):
             r"\[a\]: `version` must be one of",
         ),
         ('[a]\nkind = "text"\ntrain = "data/reviews.csv"\n[a]', "not a TOML file"),
+        (
+            '[a]\nkind = "text"\ntrain = "data/reviews.csv"\nscore_range = [1]',
+            r"\[a\]: `score_range` must be two numbers; got \[1\]",
+        ),
         ('[a]\nkind = "text"\ntrain = 3', r"\[a\]: `train` must be the path of a file"),
     ],
 )

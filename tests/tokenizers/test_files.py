@@ -59,6 +59,8 @@ def test_save_and_load(any_kind, tmp_path, lines):
     # The saved file stands for the tokenizer, as a vocabulary does.
     given = from_file(tmp_path / "a" / "tokenizer.json", **CASED)
     assert given.fingerprint == any_kind.fingerprint
+    with pytest.raises(ValueError, match=r"saved, not {'mask': '<m>'}. Leave out"):
+        from_file(tmp_path / "a" / "tokenizer.json", {"mask": "<m>"}, **CASED)
 
 
 def test_flags_of_word_pieces_are_kept(tmp_path):

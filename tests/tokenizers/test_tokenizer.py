@@ -176,6 +176,16 @@ def test_pack_pads_and_cuts_nothing(any_kind):
         any_kind.pack([], max_length=4)
 
 
+def test_ids_beyond_the_vocabulary_are_written_as_such(any_kind):
+    """A model can have more ids than there are tokens, and sample them."""
+    beyond = any_kind.vocabulary_size + 3
+    name = f"[id {beyond}]"
+    assert any_kind.readable(beyond) == name
+    assert any_kind.tokens([beyond]) == [name]
+    ids = any_kind.encode("the value")
+    assert any_kind.decode([*ids, beyond, *ids]) == f"the value {name} the value"
+
+
 def test_readable():
     trained = KINDS["byte_bpe"].train(["кот и кот"] * 3, 300)
     [cat] = trained.encode("кот")

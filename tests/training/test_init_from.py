@@ -178,6 +178,61 @@ def test_warns_of_a_generator_too_good_or_too_bad(sizes):
         assert len([*everything]) == 2
 
 
+@pytest.mark.tensorflow_only
+@pytest.mark.parametrize("model", ["Electra", "MaskedLM"])
+def test_sizes_that_its_weights_have_not(config, finished, tmp_path, model):
+    preset = str(finished.directory / "preset")
+    main = "encoder" if model == "MaskedLM" else "discriminator"
+    for name, value in [("num_layers", 2), ("hidden_size", 32), ("max_length", 33)]:
+        wrong = dataclasses.replace(
+            config, model=model, init_from=preset, objective={main: {name: value}}
+        )
+        had = {**ENCODER, "embedding_size": 16}[name]
+        message = f"--{main}.{name} {value}: .* {preset} are of {name}={had}. Leave it"
+        with pytest.raises(ValueError, match=message):
+            pretrain(wrong)
+    assert not (tmp_path / "run").exists()
+
+
+@pytest.mark.tensorflow_only
+def test_another_systems_encoder_can_read_longer_texts(config, finished, monkeypatch):
+    config = dataclasses.replace(
+        config,
+        model="MaskedLM",
+        init_from=str(finished.directory / "preset"),
+        objective={"encoder": {"max_length": 90}},
+    )
+    model = started(config, monkeypatch)
+    table = np.array(model.encoder.embeddings.position.embeddings)
+    old = np.array(finished.model.encoder.embeddings.position.embeddings)
+    np.testing.assert_array_equal(table, np.concatenate([old, old, old[:10]]))
+
+
+@pytest.mark.tensorflow_only
+def test_a_preset_without_a_tokenizer_needs_its_vocabulary(
+    config, finished, corpus, tmp_path, monkeypatch
+):
+    model = Electra.from_preset(finished.directory / "preset")
+    tokenizer, model.tokenizer = model.tokenizer, None
+    model.save_to_preset(tmp_path / "bare")
+    config = dataclasses.replace(config, init_from=str(tmp_path / "bare"))
+    found = started(config, monkeypatch)
+    assert found.tokenizer.fingerprint == tokenizer.fingerprint
+    assert found.mask_id == tokenizer.mask_id
+    raw = dataclasses.replace(
+        config, data=None, corpus=(corpus,), output=config.output + "_2"
+    )
+    with pytest.raises(ValueError, match="bare has no tokenizer. Give .* --vocabulary"):
+        pretrain(raw)
+    sizes = {**ENCODER, "vocabulary_size": 10}
+    MaskedLM(sizes, mask_id=4, unmaskable_ids=(0,)).save_to_preset(tmp_path / "small")
+    small = dataclasses.replace(
+        raw, model="MaskedLM", init_from=str(tmp_path / "small"), data=config.data
+    )
+    with pytest.raises(ValueError, match="small knows 10 tokens, and the vocabulary"):
+        pretrain(small)
+
+
 def test_a_preset_that_describes_no_encoder_is_refused(config, discriminator):
     path = discriminator / "config.json"
     content = json.loads(path.read_text())

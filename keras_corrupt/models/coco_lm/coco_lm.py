@@ -18,6 +18,7 @@ from keras_corrupt.models.pretrainer import check_weight
 from keras_corrupt.models.replaced_token_detection.copying import (
     original_log_probability,
 )
+from keras_corrupt.models.replaced_token_detection.cost import check_shared_sizes
 from keras_corrupt.models.replaced_token_detection.generator_discriminator import (
     ReplacedTokenDetection,
 )
@@ -132,11 +133,19 @@ class CocoLM(ReplacedTokenDetection):
         ):
             if value not in known:
                 raise ValueError(f"`{name}` must be one of {known}; got {value!r}.")
+        shaped = self.temperature != 1 or self.exclude_original
+        if replacements == "random" and shaped:
+            raise ValueError(
+                "Random `replacements` are not drawn from the generator: leave out "
+                f"`temperature={self.temperature!r}` and "
+                f"`exclude_original={self.exclude_original!r}`."
+            )
         if isinstance(crop_fraction, str) or not 0 < crop_fraction <= 1:
             raise ValueError(
                 "`crop_fraction` must be more than 0 and at most 1 (0.9 in the paper); "
                 f"got {crop_fraction!r}."
             )
+        check_shared_sizes(discriminator, generator)
         check_weight("rtd_weight", rtd_weight)
         check_weight("scl_weight", scl_weight)
         hidden_size = discriminator["hidden_size"]

@@ -118,8 +118,11 @@ class Electric(TwoTowerDetection):
         energies = self.discriminator.predict_on_batch(inputs)
         maskable = np.array(maskable_tokens(inputs, self.unmaskable_ids))
         tokens = maskable.sum(axis=1)
-        samples = [num_masked(self.mask_rate, int(n)) for n in tokens]
-        logits = objective.noise_logits(energies, log_q, np.array(samples), tokens)
+        # As many as training would replace, of a fraction of all tokens.
+        length = np.array(inputs["padding_mask"]).sum(axis=1)
+        samples = [num_masked(self.mask_rate, int(n)) for n in length]
+        samples = np.minimum(samples, tokens)
+        logits = objective.noise_logits(energies, log_q, samples, tokens)
         # Special tokens have no energies that mean anything, and are never replaced.
         return np.where(maskable, np.array(logits), -np.inf)
 

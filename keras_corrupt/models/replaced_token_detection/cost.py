@@ -5,6 +5,26 @@ from keras_corrupt.encoders.cost import encoder_activation_bytes, encoder_sizes
 from keras_corrupt.heads.cost import vocabulary_head_activation_bytes
 
 
+def check_shared_sizes(discriminator, generator):
+    """Raises a `ValueError` if a generator asks for other embeddings than it shares.
+
+    Args:
+        discriminator: Dict. Constructor arguments of the encoder that it shares with.
+        generator: Dict. Its own, where they differ.
+    """
+    shared = encoder_sizes(discriminator)
+    given = {name: generator.get(name) or size for name, size in shared.items()}
+    for name, fits in [
+        ("embedding_size", given["embedding_size"] == shared["embedding_size"]),
+        ("max_length", given["max_length"] >= shared["max_length"]),
+    ]:
+        if not fits:
+            raise ValueError(
+                f"`generator` has {name}={generator[name]}, but shares the "
+                f"discriminator's embeddings, of {name}={shared[name]}. Leave it out."
+            )
+
+
 def complete_generator(config):
     """Gives a generator every size that it takes over from its discriminator.
 
@@ -21,7 +41,7 @@ def complete_generator(config):
 
     Raises:
         ValueError: `generator_width` is no positive number, or does not make whole
-            sizes.
+            sizes, or the generator has other embeddings.
 
     Example:
 
@@ -33,6 +53,7 @@ def complete_generator(config):
     >>> half["hidden_size"], half["intermediate_size"], half["num_heads"]
     (384, 1536, 6)
     """
+    check_shared_sizes(config["discriminator"], config["generator"])
     shared = encoder_sizes(config["discriminator"])
     embedding_size = shared["embedding_size"]
     given = {**config["generator"], "embedding_size": embedding_size}

@@ -30,7 +30,7 @@ class MultiWordSelectionHead(keras.layers.Layer):
             name="transform",
         )
         self.norm = keras.layers.LayerNormalization(
-            epsilon=1e-12, dtype=self.dtype_policy, name="norm"
+            epsilon=encoder.layer_norm_epsilon, dtype=self.dtype_policy, name="norm"
         )
         self.build()
 

@@ -11,6 +11,7 @@ from keras_corrupt.corruption import (
 )
 from keras_corrupt.encoders import TransformerEncoder
 from keras_corrupt.models.masked_lm.objective import correct_predictions
+from keras_corrupt.models.replaced_token_detection.cost import check_shared_sizes
 from keras_corrupt.models.replaced_token_detection.generator_discriminator import (
     GeneratorDiscriminator,
 )
@@ -47,6 +48,7 @@ class TwoTowerDetection(GeneratorDiscriminator):
 
     def __init__(self, discriminator, generator, **kwargs):
         super().__init__(discriminator, **kwargs)
+        check_shared_sizes(discriminator, generator)
         self.discriminator = self.discriminator_class(
             self.with_padding(discriminator),
             dtype=self.dtype_policy,
