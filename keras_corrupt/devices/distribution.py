@@ -141,9 +141,8 @@ class Distribution:
         except Exception as caught:
             error = caught
         if self.processes > 1:
-            text = ""
-            if error is not None:  # which may say nothing
-                text = str(error) or type(error).__name__
+            # An error may say nothing.
+            text = "" if error is None else str(error) or type(error).__name__
             text = text.encode()[:MESSAGE_BYTES]
             failed = np.frombuffer(text.ljust(MESSAGE_BYTES, b"\0"), np.uint8)
             for number, row in enumerate(self._gather(failed)):

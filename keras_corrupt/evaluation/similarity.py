@@ -147,8 +147,8 @@ def main():
         split = GlueTask("STS-B", settings.data).splits["dev"]
         output = made_directory(settings.output)
         found = {
-            name_of(preset): measure(preset, split, settings.pooling)
-            for preset in settings.presets
+            name: measure(preset, split, settings.pooling)
+            for name, preset in zip(names, settings.presets, strict=True)
         }
     except (ValueError, OSError) as error:
         sys.exit(f"Error: {error}")

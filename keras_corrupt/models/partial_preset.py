@@ -4,8 +4,6 @@ Published discriminators come without their generator, and an encoder that one s
 pretrained can start another. What is not there is new.
 """
 
-import numpy as np
-
 from keras_corrupt.encoders.cost import encoder_sizes
 from keras_corrupt.models import longer_sequences, preset_directory
 from keras_corrupt.models.named_variables import named_weights
@@ -119,12 +117,15 @@ def load(preset, cls, size, tokenizer=None, **overrides):
         return longer_sequences.load(
             directory, cls, config, overrides, tokenizer, partial=True
         )
-    start = preset_directory.load(directory, found, config, tokenizer, partial=True)
-    main = next(iter(cls.network_arguments))
+    main, own_main = (next(iter(each.network_arguments)) for each in (cls, found))
+    length = overrides.get(main, {}).get("max_length")
+    longer = {own_main: {"max_length": length}} if length else {}
+    start = longer_sequences.load(
+        directory, found, config, longer, tokenizer, partial=True
+    )
     encoder = merge({main: start.encoder.architecture}, overrides)
     model = cls.from_preset(size, tokenizer=tokenizer, **encoder)
     weights = named_weights(start.encoder)
     for name, variable in named_weights(model.encoder).items():
-        # More positions start as copies; of other weights, the shape is the same.
-        variable.assign(np.resize(weights[name], variable.shape))
+        variable.assign(weights[name])
     return model

@@ -88,7 +88,7 @@ class Trainer:
             folder,
             keep=1,
             data=json.dumps(identity, sort_keys=True),
-            fixed="examples or settings",
+            data_is="examples or settings",
         )
         try:
             done = checkpoints.restore(model)

@@ -54,6 +54,7 @@ class Columns:
         return [*self.texts, *(c for c in (self.label, self.id) if c is not None)]
 
 
+#: Characters of a CSV cell; the `csv` module's own limit is 131,072.
 _MAX_CELL = 1 << 30
 
 
@@ -228,7 +229,7 @@ def _split_tsv(lines):
 
 
 def _split_csv(lines):
-    csv.field_size_limit(_MAX_CELL)  # a text may be longer than the module's limit
+    csv.field_size_limit(_MAX_CELL)
     reader = csv.reader(lines, strict=True)
     while True:
         start = reader.line_num + 1

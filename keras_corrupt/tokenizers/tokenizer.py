@@ -286,10 +286,11 @@ class Tokenizer:
         '[CLS] cats <sleep 0.9> [SEP]'
         """
         descriptions = descriptions or {}
-        text, plain, special = "", [], self.special_ids
+        text, plain = "", []
         for place, token_id in enumerate(ids):
-            token, is_known = self._token(token_id), token_id < len(self.vocabulary)
-            if place not in descriptions and is_known and token_id not in special:
+            token, is_token = self._token(token_id), token_id < len(self.vocabulary)
+            is_text = is_token and token_id not in self.special_ids
+            if is_text and place not in descriptions:
                 plain.append(token)
                 continue
             text += self._spaced(plain)

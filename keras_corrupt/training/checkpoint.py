@@ -42,17 +42,17 @@ class Checkpoints:
         keep: How many of the latest to keep.
         distribution: The run's `Distribution`.
         data: The fingerprint of the examples, which a run must go on with.
-        fixed: What `data` is of, in the words of the error where it is another's.
+        data_is: What `data` is the fingerprint of, for the error where it is another.
     """
 
     def __init__(
-        self, directory, keep=2, distribution=ALONE, data=None, fixed="examples"
+        self, directory, keep=2, distribution=ALONE, data=None, data_is="examples"
     ):
         self.directory = Path(directory)
         self.keep = keep
         self.distribution = distribution
         self.data = data
-        self.fixed = fixed
+        self.data_is = data_is
 
     def steps(self):
         """Returns the steps of the complete checkpoints, in order."""
@@ -167,7 +167,7 @@ class Checkpoints:
             if None not in (trained_on := description.get("data"), self.data):
                 if trained_on != self.data:
                     raise CheckpointError(
-                        f"The {self.fixed} are not those that {path} was trained on. "
+                        f"The {self.data_is} are not those that {path} was trained on. "
                         "Bring them back, or use another output directory."
                     )
             alone = description.get("phase", WHOLE_RUN) == WHOLE_RUN

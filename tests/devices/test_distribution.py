@@ -291,10 +291,12 @@ def test_an_error_without_words_reaches_the_others():
     def fail():
         raise MemoryError
 
-    two = Gathered("jax", ("gpu:0",), "", lambda array: array, processes=2)
-    other = dataclasses.replace(two, process=1)
     sent = []
-    other = dataclasses.replace(other, handle=lambda a: sent.append(bytes(a)) or a)
+
+    def gather(array):
+        sent.append(bytes(array).rstrip(b"\0"))
+        return array
+
     with pytest.raises(MemoryError):
-        other.in_all_processes(fail)
-    assert sent[0].startswith(b"MemoryError")
+        Gathered("jax", ("gpu:0",), "", gather, processes=2).in_all_processes(fail)
+    assert sent == [b"MemoryError"]

@@ -11,7 +11,7 @@ from keras_corrupt.models import Electra, MaskedLM, Teams, TwoTower, load_preset
 from keras_corrupt.models.baselines import Unigram
 from keras_corrupt.models.named_variables import named_weights
 from keras_corrupt.training import pretrain
-from tests.training.conftest import ENCODER
+from tests.training.conftest import ELECTRA, ENCODER
 
 pytestmark = pytest.mark.usefixtures("presets")
 
@@ -187,8 +187,8 @@ def test_sizes_that_its_weights_have_not(config, finished, tmp_path, model):
         wrong = dataclasses.replace(
             config, model=model, init_from=preset, objective={main: {name: value}}
         )
-        had = {**ENCODER, "embedding_size": 16}[name]
-        message = f"--{main}.{name} {value}: .* {preset} are of {name}={had}. Leave it"
+        had = f"{name}={ENCODER[name]}"
+        message = f"--{main}.{name} {value}: .* {preset} are of {had}. Leave it out"
         with pytest.raises(ValueError, match=message):
             pretrain(wrong)
     assert not (tmp_path / "run").exists()
@@ -212,13 +212,15 @@ def test_another_systems_encoder_can_read_longer_texts(config, finished, monkeyp
 def test_a_preset_without_a_tokenizer_needs_its_vocabulary(
     config, finished, corpus, tmp_path, monkeypatch
 ):
-    model = Electra.from_preset(finished.directory / "preset")
-    tokenizer, model.tokenizer = model.tokenizer, None
-    model.save_to_preset(tmp_path / "bare")
+    tokenizer = finished.model.tokenizer
+    bare = Electra(**ELECTRA)
+    assert bare.mask_id != tokenizer.mask_id
+    bare.save_to_preset(tmp_path / "bare")
     config = dataclasses.replace(config, init_from=str(tmp_path / "bare"))
     found = started(config, monkeypatch)
     assert found.tokenizer.fingerprint == tokenizer.fingerprint
     assert found.mask_id == tokenizer.mask_id
+    assert tokenizer.separate_id in found.unmaskable_ids
     raw = dataclasses.replace(
         config, data=None, corpus=(corpus,), output=config.output + "_2"
     )

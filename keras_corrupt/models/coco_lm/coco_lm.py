@@ -133,8 +133,8 @@ class CocoLM(ReplacedTokenDetection):
         ):
             if value not in known:
                 raise ValueError(f"`{name}` must be one of {known}; got {value!r}.")
-        shaped = self.temperature != 1 or self.exclude_original
-        if replacements == "random" and shaped:
+        alters_samples = self.temperature != 1 or self.exclude_original
+        if replacements == "random" and alters_samples:
             raise ValueError(
                 "Random `replacements` are not drawn from the generator: leave out "
                 f"`temperature={self.temperature!r}` and "

@@ -6,23 +6,25 @@ from keras_corrupt.heads.cost import vocabulary_head_activation_bytes
 
 
 def check_shared_sizes(discriminator, generator):
-    """Raises a `ValueError` if a generator asks for other embeddings than it shares.
+    """Raises a `ValueError` if shared embeddings are not what a generator asks for.
+
+    They must be as wide, and have a position for all that the discriminator reads.
 
     Args:
         discriminator: Dict. Constructor arguments of the encoder that it shares with.
         generator: Dict. Its own, where they differ.
     """
     shared = encoder_sizes(discriminator)
-    given = {name: generator.get(name) or size for name, size in shared.items()}
-    for name, fits in [
-        ("embedding_size", given["embedding_size"] == shared["embedding_size"]),
-        ("max_length", given["max_length"] >= shared["max_length"]),
-    ]:
-        if not fits:
-            raise ValueError(
-                f"`generator` has {name}={generator[name]}, but shares the "
-                f"discriminator's embeddings, of {name}={shared[name]}. Leave it out."
-            )
+    if generator.get("embedding_size") not in (None, shared["embedding_size"]):
+        name = "embedding_size"
+    elif generator.get("max_length", shared["max_length"]) < shared["max_length"]:
+        name = "max_length"
+    else:
+        return
+    raise ValueError(
+        f"`generator` has {name}={generator[name]}, but shares the discriminator's "
+        f"embeddings, of {name}={shared[name]}. Leave it out."
+    )
 
 
 def complete_generator(config):
