@@ -46,14 +46,14 @@ def test_one_task_is_read_whole_and_any_pass_can_be_made_alone():
 def test_each_seed_and_each_time_through_a_task_has_an_order_of_its_own():
     size = 6
     of_seeds, of_times = collections.defaultdict(set), collections.defaultdict(set)
-    for seed in range(200):
+    for seed in range(100):
         rows = rows_of_pass([size, size], 0.75, seed, 0)
         own = rows[rows < size]
         of_seeds[len(own)].add(tuple(own))
-    assert len(of_seeds[4]) > 8  # of the 15 ways to choose four rows
+    assert len(of_seeds[size - 1]) == size  # Each row is left out by some seed.
     # One order would give the same rows wherever a pass begins at the same place.
     done = 0
-    for number in range(100):
+    for number in range(60):
         rows = rows_of_pass([size, size], 0.75, 0, number)
         own = rows[rows < size]
         of_times[done % size, len(own)].add(tuple(own))
