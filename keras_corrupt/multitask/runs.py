@@ -53,7 +53,6 @@ def run(tasks, config):
     Raises:
         ValueError: A task or the configuration cannot work. Nothing was written.
     """
-    config = config.shortened()
     config.check()
     runs = Runs(tasks, config)
     output = made_directory(config.output)
