@@ -20,6 +20,7 @@ import tensorflow as tf
 
 from keras_corrupt.data.autotuning import without_autotuning
 from keras_corrupt.tokenizers import WordPieceTokenizer
+from tests.slow import slow_tests
 
 #: Tests of code that computes nothing with Keras: one backend is enough.
 WITHOUT_KERAS = (
@@ -29,6 +30,19 @@ WITHOUT_KERAS = (
     "test_installation.py",
     "test_start_up.py",
     "tokenizers",
+)
+
+#: Slow tests of these folders run on both backends, slow tests of others on TensorFlow,
+#: but for those that are marked `both_backends`.
+COMPUTING = (
+    "corruption",
+    "devices",
+    "encoders",
+    "fidelity",
+    "heads",
+    "kernels",
+    "models",
+    "semi_supervised",
 )
 
 # What records the fixtures needs other libraries than the tests do.
@@ -59,11 +73,18 @@ SIZES = {
 
 @pytest.hookimpl(tryfirst=True)  # Before `-m` chooses.
 def pytest_collection_modifyitems(items):
-    here = Path(__file__).parent
+    here, slow = Path(__file__).parent, slow_tests()
     for item in items:
-        if here in item.path.parents:
-            if item.path.relative_to(here).parts[0] in WITHOUT_KERAS:
-                item.add_marker("tensorflow_only")
+        if here not in item.path.parents:  # an example in a docstring
+            continue
+        *folders, _ = (room, *_) = item.path.relative_to(here).parts
+        once = room in WITHOUT_KERAS
+        if item.nodeid.split("[")[0] in slow:
+            item.add_marker("slow")
+            whole_run = room not in COMPUTING or "whole_runs" in folders
+            once |= whole_run and not item.get_closest_marker("both_backends")
+        if once:
+            item.add_marker("tensorflow_only")
 
 
 # All that is iterated over passes through this method, also what Keras makes.

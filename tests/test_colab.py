@@ -94,6 +94,7 @@ def assert_loss_fell(run):
     assert (run / "curves.png").stat().st_size > 1000
 
 
+@pytest.mark.both_backends
 def test_quickstart(execute, tmp_path):
     rng = random.Random(0)
     words = {"1": ["delight", "joy", "gem"], "0": ["bore", "mess", "failure"]}

@@ -41,6 +41,7 @@ def write_table(path, rows):
         csv.writer(file, delimiter="\t").writerows(rows)
 
 
+@pytest.mark.both_backends
 def test_glue(run, tmp_path, capsys):
     for seed, name in enumerate(("train", "dev", "test")):
         split = cats_and_dogs(16, seed)

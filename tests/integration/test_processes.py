@@ -93,7 +93,6 @@ def checkpoints(output):
 
 
 @pytest.mark.skipif(keras.backend.backend() != "jax", reason="JAX has processes")
-@pytest.mark.slow
 def test_two_processes_train_as_one_until_one_is_lost(prepared, tmp_path):
     data = prepared.directory
     whole, broken = tmp_path / "whole", tmp_path / "broken"

@@ -90,6 +90,7 @@ def load(path):
     return module
 
 
+@pytest.mark.both_backends
 @runs
 def test_smoke(path, run, prepared, tmp_path, capsys):
     output = tmp_path / "run"

@@ -107,7 +107,6 @@ def arrays(output):
     return found
 
 
-@pytest.mark.slow
 @pytest.mark.tensorflow_only  # The processes have the two backends.
 @pytest.mark.parametrize("backend", ["tensorflow", "jax"])
 def test_a_killed_run_ends_like_an_undisturbed_one(backend, prepared, tmp_path):

@@ -319,14 +319,6 @@ def test_a_killed_run_ends_with_the_same_weights(
 
 
 @pytest.mark.tensorflow_only
-def test_a_killed_run_on_an_encoder_ends_the_same(
-    files, task, pretrained, finished_on_encoder, tmp_path, capsys
-):
-    config = config_of(files, tmp_path / "killed", preset=pretrained)
-    continued_from_its_middle(finished_on_encoder, train, task, config, capsys)
-
-
-@pytest.mark.tensorflow_only
 def test_the_recipe_runs_without_files(monkeypatch, tmp_path, capsys):
     text = run_without_files(RECIPE, monkeypatch, tmp_path / "out", capsys)
     assert "unlabelled: 100 sentences, 5 views" in text and "dev: accuracy" in text
