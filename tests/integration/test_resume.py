@@ -57,14 +57,12 @@ main(config, "A recipe.")
 class Recipe:
     """A recipe in a process of its own."""
 
-    def __init__(self, backend, data, output, log):
+    def __init__(self, data, output, log):
         self.output, self.log = Path(output), log
         environment = os.environ | {
-            "KERAS_BACKEND": backend,
+            "KERAS_BACKEND": "tensorflow",
             "PYTHONPATH": str(ROOT),
             "PYTHONUNBUFFERED": "1",
-            # Most of a short run on JAX is compilation, the same in each process.
-            "JAX_COMPILATION_CACHE_DIR": str(self.output.parent / "compiled"),
         }
         command = [sys.executable, "-c", RECIPE, "--data", data, "--output", output]
         with open(log, "w") as file:
@@ -107,19 +105,18 @@ def arrays(output):
     return found
 
 
-@pytest.mark.tensorflow_only  # The processes have the two backends.
-@pytest.mark.parametrize("backend", ["tensorflow", "jax"])
-def test_a_killed_run_ends_like_an_undisturbed_one(backend, prepared, tmp_path):
+@pytest.mark.tensorflow_only  # On JAX, `test_processes.py` kills one.
+def test_a_killed_run_ends_like_an_undisturbed_one(prepared, tmp_path):
     data = prepared.directory
     whole, broken = tmp_path / "whole", tmp_path / "broken"
-    undisturbed = Recipe(backend, data, whole, tmp_path / "whole.log")
+    undisturbed = Recipe(data, whole, tmp_path / "whole.log")
 
-    killed = Recipe(backend, data, broken, tmp_path / "killed.log")
+    killed = Recipe(data, broken, tmp_path / "killed.log")
     code, log = killed.kill_after_checkpoint()
     assert code == -signal.SIGKILL, log
     assert not (broken / "preset").exists()
 
-    code, log = Recipe(backend, data, broken, tmp_path / "last.log").wait()
+    code, log = Recipe(data, broken, tmp_path / "last.log").wait()
     assert code == 0, log
     assert re.search(r"Continuing at step [1-5]?[05]\.", log), log
     code, log = undisturbed.wait()
