@@ -114,18 +114,20 @@ def test_a_run_continues_on_other_devices(results):
         np.testing.assert_allclose(array, alone[name], 1e-4, 2e-6, err_msg=name)
 
 
+def layer_seeds(layer):
+    """The random number generators that a layer has itself."""
+    generator = keras.random.SeedGenerator
+    return [value for value in vars(layer).values() if isinstance(value, generator)]
+
+
 def test_models_draw_by_replica():
     rates = {"dropout": 0.1, "attention_dropout": 0.1}
     model = Electra.from_preset("tiny", discriminator=rates)
-    assert isinstance(model.seed_generator, replicas.SeedGenerator)
-    layers = [
-        layer
-        for layer in model._flatten_layers()
-        if isinstance(layer, replicas.Dropout)
-    ]
-    assert len(layers) > 8
-    for layer in layers:
-        assert isinstance(layer.seed_generator, replicas.SeedGenerator)
+    draws = [layer for layer in model._flatten_layers() if layer_seeds(layer)]
+    assert len(draws) > 8
+    for layer in draws:
+        for seeds in layer_seeds(layer):
+            assert isinstance(seeds, replicas.SeedGenerator), layer.path
 
 
 def test_one_device_draws_as_keras():

@@ -2,11 +2,13 @@
 
 import subprocess
 import sys
+import types
 
 import keras
 import numpy as np
 import pytest
 
+from keras_corrupt.devices import replicas
 from keras_corrupt.devices.replicas import gather_from_replicas
 
 GATHER = """
@@ -66,6 +68,23 @@ def test_gathered_rows_and_their_gradient_are_those_of_one_device():
         [sys.executable, "-c", GATHER], capture_output=True, text=True, timeout=300
     )
     assert ran.stdout.strip() == "equal", ran.stderr
+
+
+@pytest.mark.tensorflow_only
+def test_replicas_draw_from_different_seeds(monkeypatch):
+    """The first's are Keras's, and none is another generator's of the model."""
+    theirs = keras.random.SeedGenerator(7)
+    expected = [tuple(np.array(theirs.next())) for _ in range(3)]
+    drawn = []
+    for seed in range(6, 9):
+        for number in range(4):
+            replica = types.SimpleNamespace(replica_id_in_sync_group=number)
+            monkeypatch.setattr(replicas, "_replica", lambda replica=replica: replica)
+            seeds = replicas.SeedGenerator(seed)
+            drawn += [tuple(np.array(seeds.next())) for _ in range(3)]
+            if (seed, number) == (7, 0):
+                assert drawn[-3:] == expected
+    assert len(set(drawn)) == len(drawn)
 
 
 def test_one_device_has_all_rows():

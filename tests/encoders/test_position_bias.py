@@ -135,6 +135,16 @@ def test_saves_loads_and_is_tied(tmp_path, inputs):
     assert untied.position_bias is not encoder.position_bias
 
 
+def test_a_layer_of_its_config_is_the_same():
+    layer = RelativePositionBias(8, 20, 3, initializer_range=0.5, rounds_up=True)
+    copy = RelativePositionBias.from_config(layer.get_config())
+    for each in (layer, copy):
+        each.build()
+    assert 0.2 < np.array(copy.table).std() < 0.8
+    copy.table.assign(layer.table)
+    np.testing.assert_array_equal(copy(length=60), layer(length=60))
+
+
 def test_errors_name_the_argument():
     with pytest.raises(ValueError, match="`num_buckets`.*multiple of 4.*got 30"):
         RelativePositionBias(30, 128, 2)

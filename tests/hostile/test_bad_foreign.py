@@ -2,7 +2,9 @@
 
 import os
 
+import numpy as np
 import pytest
+from safetensors.numpy import load_file
 
 from keras_corrupt.downstream.model import load_preset
 from tests.hostile.bad_input import refusal
@@ -33,4 +35,12 @@ def test_it_is_refused(kind, case, good, tmp_path, monkeypatch):
 
 @pytest.mark.parametrize("kind", ["hugging_face", "keras_hub", "model_garden"])
 def test_the_good_ones_are_read(kind, good):
-    load_preset(good[kind])
+    def table(directory):
+        return np.array(load_preset(directory).encoder.embeddings.token.embeddings)
+
+    if kind == "hugging_face":
+        arrays = load_file(good[kind] / "model.safetensors")
+        (expected,) = [array for name, array in arrays.items() if "word_emb" in name]
+    else:
+        expected = table(good[kind].parent / "preset")
+    np.testing.assert_array_equal(table(good[kind]), expected)

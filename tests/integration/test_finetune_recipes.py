@@ -1,5 +1,6 @@
 """The fine-tuning recipes, as `python RECIPE FLAGS` runs them, on small files."""
 
+import collections
 import csv
 import json
 import re
@@ -111,6 +112,18 @@ def test_squad(run, tmp_path):
     answers = json.loads(file.read_text())
     assert set(answers) == {"dev0", "dev1"}
     assert all(answer in context for answer in answers.values())
+    # The score is that of what was written: articles and punctuation don't count.
+    scores = {"f1": [], "exact_match": []}
+    for i, (_, text, _) in enumerate(questions):
+        given, right = (
+            collections.Counter(re.findall("cat|dog|sat|ran|on|mat|under|rug", answer))
+            for answer in (answers[f"dev{i}"], text)
+        )
+        shared = (given & right).total()
+        scores["f1"].append(2 * shared / (given.total() + right.total()))
+        scores["exact_match"].append(given == right)
+    means = {name: 100 * sum(values) / 2 for name, values in scores.items()}
+    assert row["results"][0]["metrics"]["dev"] == pytest.approx(means)
 
 
 def test_tagging(run, tmp_path):
@@ -122,7 +135,23 @@ def test_tagging(run, tmp_path):
         (tmp_path / f"{name}.txt").write_text("\n".join(lines))
     flags = "--train", tmp_path / "train.txt", "--dev", tmp_path / "dev.txt"
     (row,) = run(recipe("tagging"), *flags)
-    assert row["results"][0]["metric"] == "f1"
+    (result,) = row["results"]
+    assert result["metric"] == "f1"
+    # The scores are those of what was written; a span is one word.
+    (file,) = (tmp_path / "out").rglob("dev.conll")
+    rows = [line.split("\t") for line in file.read_text().splitlines() if line]
+    dev = (tmp_path / "dev.txt").read_text().splitlines()
+    assert [row[:2] for row in rows] == [line.split() for line in dev if line]
+    pairs = collections.Counter((tag, found) for _, tag, found in rows)
+    right = pairs["B-ANIMAL", "B-ANIMAL"]
+    wrong = pairs["O", "B-ANIMAL"] + pairs["B-ANIMAL", "O"]
+    expected = {
+        "accuracy": 100 * (right + pairs["O", "O"]) / len(rows),
+        "f1": 100 * 2 * right / (2 * right + wrong),
+    }
+    metrics = result["metrics"]["dev"]
+    assert {name: metrics[name] for name in expected} == pytest.approx(expected)
+    assert result["score"] == metrics["f1"] > 0
 
 
 @pytest.mark.tensorflow_only  # What it runs is tested on both.
@@ -165,8 +194,14 @@ def test_text(run, tmp_path):
     write_table(tmp_path / "train.tsv", [("review", "animal"), *rows, ("", "cat")])
     flags = ["--train", tmp_path / "train.tsv", "--text", "review", "--label", "animal"]
     (row,) = run(recipe("text"), *flags)
-    examples = row["results"][0]["settings"]["examples"]
-    assert examples == {"train": 36, "dev": 4}
+    (result,) = row["results"]
+    assert result["settings"]["examples"] == {"train": 36, "dev": 4}
+    # The score is that of what was written.
+    (file,) = (tmp_path / "out").rglob("*-dev.tsv")
+    with open(file, newline="") as opened:
+        found = list(csv.DictReader(opened, delimiter="\t"))
+    right = [split.labels[int(row["id"])] == row["prediction"] for row in found]
+    assert len(right) == 4 and result["score"] == 100 * sum(right) / 4
 
 
 @pytest.mark.tensorflow_only

@@ -4,6 +4,7 @@ import pytest
 from keras_corrupt.models import ElectraTT
 from keras_corrupt.models.electra_tt import cost
 from keras_corrupt.training import AdamW
+from tests.models.conftest import with_right_predictions
 
 
 def test_loss_equals_numpy(sizes, inputs):
@@ -11,7 +12,7 @@ def test_loss_equals_numpy(sizes, inputs):
     sizes["discriminator"] |= {"dropout": 0.0, "attention_dropout": 0.0}
     model = ElectraTT(**sizes, rtd_weight=7.0)
     model.compile(optimizer=AdamW(1e-3))
-    outputs = model(inputs)
+    outputs = with_right_predictions(model(inputs), "sampled_logits")
     loss = float(model.compute_loss(inputs, y_pred=outputs))
     ids, corrupted = inputs["token_ids"], np.array(outputs["corrupted_ids"])
 
@@ -29,6 +30,10 @@ def test_loss_equals_numpy(sizes, inputs):
     assert metrics["replaced_fraction"] == pytest.approx(
         replaced.sum() / inputs["padding_mask"].sum()
     )
+    right = np.argmax(outputs["sampled_logits"], -1) == outputs["target_ids"]
+    weights = np.array(outputs["masked_weights"])
+    accuracy = (right * weights).sum() / weights.sum()
+    assert accuracy > 0 and metrics["cloze_accuracy"] == pytest.approx(accuracy)
 
 
 def test_costs_are_those_of_the_parts(sizes):

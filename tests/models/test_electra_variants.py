@@ -105,8 +105,28 @@ def test_the_discriminator_learns_where_it_should(sizes, inputs, where):
 
 
 def test_metrics_are_of_all_tokens_wherever_it_learns(sizes, inputs):
-    outputs = Electra(**sizes, rtd_positions="masked")(inputs)
-    np.testing.assert_array_equal(outputs["rtd_weights"], inputs["padding_mask"])
+    model = Electra(**sizes, rtd_positions="masked")
+    model.compile(AdamW(1e-3))
+    outputs = model(inputs)
+    real = inputs["padding_mask"] == 1
+    replaced = (np.array(outputs["corrupted_ids"]) != inputs["token_ids"]) & real
+    # All that is replaced is found, and as many others are taken for it, unmasked ones.
+    flagged = replaced.copy()
+    masked = np.array(outputs["masked_positions"])
+    others = real & ~replaced
+    np.put_along_axis(others, masked, False, axis=1)
+    flagged[np.unravel_index(np.flatnonzero(others)[: replaced.sum()], real.shape)] = 1
+    logits = np.where(flagged, 3.0, -3.0).astype("float32")
+    outputs = {**outputs, "rtd_logits": ops.convert_to_tensor(logits)}
+    model.compute_loss(inputs, y_pred=outputs)
+    metrics = {m.name: float(m.result()) for m in model.metrics}
+    assert metrics["replaced_fraction"] == pytest.approx(replaced.sum() / real.sum())
+    assert metrics["rtd_precision"] == pytest.approx(0.5)
+    assert metrics["rtd_recall"] == pytest.approx(1.0)
+    # Ranked above: every token that is not replaced but those flagged, which are tied.
+    rest = (real & ~flagged).sum()
+    area = (rest + replaced.sum() / 2) / (rest + replaced.sum())
+    assert metrics["rtd_auc"] == pytest.approx(area, abs=0.01)
     with pytest.raises(ValueError, match="`rtd_positions` must be one of.*got 'some'"):
         Electra(**sizes, rtd_positions="some")
 

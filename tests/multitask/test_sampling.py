@@ -1,3 +1,5 @@
+import collections
+
 import numpy as np
 from scipy.stats import chisquare
 
@@ -37,6 +39,23 @@ def test_one_task_is_read_whole_and_any_pass_can_be_made_alone():
     for number in (0, 1, 5):
         assert rows_of_pass([13], 0.75, 2, number).tolist() == list(range(13))
     first = rows_of_pass([13, 5], 0.75, 2, 3).tolist()
+    np.random.seed(1)
     assert first == rows_of_pass([13, 5], 0.75, 2, 3).tolist()
-    others = [rows_of_pass([13, 5], 0.75, s, n) for s, n in ((3, 3), (2, 4))]
-    assert all(first != other.tolist() for other in others)
+
+
+def test_each_seed_and_each_time_through_a_task_has_an_order_of_its_own():
+    size = 6
+    of_seeds, of_times = collections.defaultdict(set), collections.defaultdict(set)
+    for seed in range(200):
+        rows = rows_of_pass([size, size], 0.75, seed, 0)
+        own = rows[rows < size]
+        of_seeds[len(own)].add(tuple(own))
+    assert len(of_seeds[4]) > 8  # of the 15 ways to choose four rows
+    # One order would give the same rows wherever a pass begins at the same place.
+    done = 0
+    for number in range(100):
+        rows = rows_of_pass([size, size], 0.75, 0, number)
+        own = rows[rows < size]
+        of_times[done % size, len(own)].add(tuple(own))
+        done += len(own)
+    assert max(map(len, of_times.values())) > 3

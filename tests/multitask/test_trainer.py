@@ -1,12 +1,15 @@
 """What students learn from: labels, teachers, and what is between them."""
 
+import types
+
 import keras
 import numpy as np
 import pytest
 
-from keras_corrupt.downstream.soft_targets import mixed
+from keras_corrupt.models.fine_tuning import FineTuningSettings
 from keras_corrupt.multitask import MultiTaskModel
-from keras_corrupt.multitask.annealing import gold_weight
+from keras_corrupt.multitask.strategies import STRATEGIES
+from keras_corrupt.multitask.trainer import Trainer
 from keras_corrupt.training.runner import xla_pays
 from tests.downstream.conftest import ENCODER, scrambled
 from tests.multitask.conftest import EXAMPLES, LABELS, TASKS
@@ -56,23 +59,32 @@ def test_the_ends_of_annealing_are_labels_alone_and_the_teacher_alone(tokenizer,
     assert distance(labels, trained(tokenizer, others)) > 1e-3
 
 
+def trainer_of(features, strategy="single_to_multi", **settings):
+    """A `Trainer` of tasks of which no more is known than the features."""
+    finetuners = {
+        name: types.SimpleNamespace(train_features=rows)
+        for name, rows in features.items()
+    }
+    settings = FineTuningSettings(learning_rate=0.1, **settings)
+    return Trainer(finetuners, STRATEGIES[strategy], settings, config=None)
+
+
 def test_targets_are_mixed_by_the_number_of_updates_done(tokenizer, soft):
     model = MultiTaskModel(ENCODER, tokenizer, TASKS)
     features = model.features(EXAMPLES, LABELS)
-    steps = []
-
-    def weight(step):
-        steps.append(step)
-        return gold_weight(step, 40)
-
+    trainer = trainer_of(features, epochs=3, batch_size=4)
     batches = model.batches(
-        features, 4, soft_targets=soft, gold_weight=weight, first_pass=2
+        features,
+        batch_size=4,
+        soft_targets=soft,
+        gold_weight=trainer.gold_weight,
+        first_pass=2,
     )
     whole = list(batches.as_numpy_iterator())
     count = len(whole)
-    assert steps == list(range(2 * count, 3 * count))
     names, seen = list(TASKS), set()
-    for step, (x, y, w) in zip(steps, whole, strict=True):
+    for step, (x, y, w) in enumerate(whole, 2 * count):
+        share = step / (3 * count - 1)
         for row in np.flatnonzero(w):
             name = names[x["task"][row]]
             tokens = x["padding_mask"][row].sum()
@@ -86,8 +98,10 @@ def test_targets_are_mixed_by_the_number_of_updates_done(tokenizer, soft):
             ]
             feature, target = found[0]
             for key, teacher in target.items():
-                label = feature.targets[key]
-                expected = mixed(label, teacher, step / 39)
+                label = np.asarray(feature.targets[key])
+                if label.ndim < np.ndim(teacher):
+                    label = np.eye(np.shape(teacher)[-1])[label]
+                expected = share * label + (1 - share) * np.asarray(teacher)
                 array = y[name][key][row]
                 if key in model.part(name).soft_targets_of_tokens:
                     array = array[:tokens]
@@ -96,8 +110,13 @@ def test_targets_are_mixed_by_the_number_of_updates_done(tokenizer, soft):
     assert seen == {"label", "score", "tag", "start", "end", "unanswerable", "right"}
 
 
-def test_annealing_is_linear_from_the_first_update_to_the_last():
-    steps = [gold_weight(step, 101) for step in range(101)]
-    np.testing.assert_allclose(steps, np.linspace(0, 1, 101))
-    assert {gold_weight(step, 101, 0.5) for step in range(101)} == {0.5}
-    assert gold_weight(0, 1) == 0.0
+def test_annealing_is_linear_from_the_first_update_to_the_last_of_all_epochs():
+    features = {"a": range(10), "b": range(7)}  # 5 updates in each of 3 epochs
+    settings = {"epochs": 3, "batch_size": 4}
+    annealed = trainer_of(features, **settings)
+    shares = [annealed.gold_weight(step) for step in range(15)]
+    np.testing.assert_allclose(shares, np.linspace(0, 1, 15))
+    constant = trainer_of(features, "no_annealing_0.5", **settings)
+    assert {constant.gold_weight(step) for step in range(15)} == {0.5}
+    once = trainer_of(features, epochs=1, batch_size=20)
+    assert once.gold_weight(0) == 0.0

@@ -18,6 +18,10 @@ def test_classification_by_hand():
     assert metrics.macro_f1(PREDICTIONS, LABELS) == pytest.approx(
         100 * (6 / 9 + 8 / 11) / 2
     )
+    # F1 is 2/3 of "a" and "c", and 0 of "b", which is no prediction, and "d", no label.
+    assert metrics.macro_f1([*"adcc"], [*"aacb"]) == pytest.approx(
+        100 * (2 / 3 + 2 / 3) / 4
+    )
     expected = (3 * 4 - 1 * 2) / sqrt((3 + 1) * (3 + 2) * (4 + 1) * (4 + 2))
     assert metrics.matthews(PREDICTIONS, LABELS) == pytest.approx(100 * expected)
     # The other way round it is wrong, and not only unlucky.
