@@ -4,6 +4,8 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
 
+from keras_corrupt.tokenizers.texts import check_text
+
 #: More characters than any one alphabet has; rarer ones become the unknown token.
 ALPHABET_SIZE = 1000
 # Characters of the longest word to learn pieces from; more than any language has. The
@@ -95,13 +97,20 @@ def even_sample(lines: Iterable[str], max_bytes: int) -> list[str]:
     Returns:
         The kept lines, half of `max_bytes` or more if there was more. One with a word
         (or white space) of more than 1,000 characters is in pieces.
+
+    Raises:
+        ValueError: If a line is no text.
     """
     sample, sample_bytes, stride = [], 0, 1
     for number, line in enumerate(lines):
         if number % stride:
             continue
+        try:
+            sample_bytes += len(line.encode("utf-8"))
+        except (AttributeError, UnicodeEncodeError):
+            check_text(line, f"lines[{number}]")
+            raise
         sample.append(line)
-        sample_bytes += len(line.encode("utf-8"))
         while sample_bytes > max_bytes and len(sample) > 1:
             del sample[1::2]
             stride *= 2

@@ -63,7 +63,7 @@ class TestFeatures:
 
     def test_errors_name_the_sentence(self, tagger):
         for wrong in ("a cat", ["a", None], None, 3):
-            with pytest.raises(ValueError, match=r"examples\[1\].*list of words"):
+            with pytest.raises(ValueError, match=r"examples\[1\].*(words|string)"):
                 tagger.features([["a"], wrong])
         with pytest.raises(ValueError, match=r"labels\[0\].*1 tags.*2 words"):
             tagger.features([["a", "cat"]], [["D"]])

@@ -189,7 +189,7 @@ def test_score_errors(sizes, tokenizer):
         make(sizes).score(["text"])
     sizes["discriminator"] |= {"vocabulary_size": 60}
     model = make(sizes, tokenizer=tokenizer)
-    with pytest.raises(ValueError, match="list of strings"):
+    with pytest.raises(ValueError, match="`texts` must be a list"):
         model.score("text")
     with pytest.raises(ValueError, match="24"):
         model.score(["the cat " * 20])

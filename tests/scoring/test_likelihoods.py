@@ -197,7 +197,7 @@ def test_errors(tokenizer):
     ):
         score_sentences(make(Electra, tokenizer), ["a dog"])
     electric = make(Electric, tokenizer)
-    with pytest.raises(ValueError, match="got one string"):
+    with pytest.raises(ValueError, match="`texts` must be a list; got 'a dog'"):
         score_sentences(electric, "a dog")
     with pytest.raises(ValueError, match="`batch_size` must be 1 or more; got 0"):
         score_sentences(electric, ["a dog"], batch_size=0)
@@ -207,9 +207,9 @@ def test_errors(tokenizer):
         score_sentences(electric, ["a dog"], max_length=25)
     with pytest.raises(ValueError, match=r"texts\[1\], a pair, has 43 tokens"):
         score_sentences(electric, ["a dog", ("dog " * 39, "a")])
-    with pytest.raises(ValueError, match=r"texts\[0\] must be .* ids from 0 to 4"):
+    with pytest.raises(ValueError, match=r"texts\[0\]` has the token id 99; .* 0 to 4"):
         score_sentences(electric, [[5, 99]])
-    with pytest.raises(ValueError, match=r"texts\[0\] must be a string, a pair of"):
+    with pytest.raises(ValueError, match=r"texts\[0\]` must be a string or a pair"):
         score_sentences(electric, [("a", "dog", "ran")])
     with pytest.raises(ValueError, match="`texts` is empty"):
         score_sentences(electric, [])
@@ -223,7 +223,7 @@ def test_errors(tokenizer):
         score_sentences(electric, ["a dog"], mask="rest_of_word")
     with pytest.raises(ValueError, match="as many; got 2 and 1"):
         conditional_score(electric, ["a", "the"], ["dog"])
-    with pytest.raises(ValueError, match="`texts` must be strings"):
+    with pytest.raises(ValueError, match=r"`texts\[0\]` must be a string"):
         word_scores(electric, [PAIR])
     with pytest.raises(ValueError, match="need the model's tokenizer"):
         score_sentences(Electric(**SIZES), ["a dog"])

@@ -18,6 +18,7 @@ from keras_corrupt.models.replaced_token_detection.masked_lm_generator import (
     MaskedLMGenerator,
     TwoNetworks,
 )
+from keras_corrupt.tokenizers.texts import text_tuples
 
 #: Enough to tell logits apart that differ by hundredths, as all do at first.
 AUC_THRESHOLDS = 4096
@@ -127,8 +128,8 @@ class GeneratorDiscriminator(TwoNetworks):
             A list of `TokenScores`, special tokens included.
 
         Raises:
-            ValueError: The model has no tokenizer, or a text is too long for it, or
-                `batch_size` is less than 1.
+            ValueError: The model has no tokenizer, something is no text or too long
+                for the model, or `batch_size` is less than 1.
         """
         if not batch_size >= 1:
             raise ValueError(f"`batch_size` must be 1 or more; got {batch_size!r}.")
@@ -137,13 +138,11 @@ class GeneratorDiscriminator(TwoNetworks):
                 "`score` reads raw strings and needs the model's tokenizer: load a "
                 "saved preset, or pass `tokenizer` to `from_preset`."
             )
-        if isinstance(texts, str):
-            raise ValueError("`texts` must be a list of strings; got one string.")
-        texts = list(texts)
+        texts = text_tuples(texts)
         scores = []
         for start in range(0, len(texts), batch_size):
             inputs = self.tokenizer.pack(
-                texts[start : start + batch_size], self.max_length
+                texts[start : start + batch_size], self.max_length, first=start
             )
             probabilities = 1.0 / (1.0 + np.exp(-self.detect(inputs)))
             lengths = inputs["padding_mask"].sum(axis=1)
