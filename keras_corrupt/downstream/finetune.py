@@ -16,6 +16,7 @@ from typing import Literal
 
 import tyro
 
+from keras_corrupt.devices.interrupts import ends_in_a_line
 from keras_corrupt.devices.log_level import hide_start_up_lines
 from keras_corrupt.downstream import results
 from keras_corrupt.training.run_directory import locked
@@ -112,6 +113,7 @@ class FinetuneConfig(RunsConfig):
             )
 
 
+@ends_in_a_line("The same command makes the runs that are missing.")
 def main(recipe, make_tasks, description, miniature, run=None):
     """Runs a recipe from the command line.
 
@@ -146,9 +148,6 @@ def main(recipe, make_tasks, description, miniature, run=None):
         return (run or finetune)(make_tasks(config), config)
     except (ValueError, OSError, ImportError, OutOfMemoryError) as error:
         sys.exit(f"Error: {in_flags(str(error), config)}")
-    except KeyboardInterrupt:
-        print("\nStopped. The same command makes the runs that are missing.")
-        sys.exit(130)  # a shell's code for Ctrl-C
 
 
 def with_miniature(config, recipe, miniature):

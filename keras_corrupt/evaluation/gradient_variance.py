@@ -20,6 +20,7 @@ import numpy as np
 import tyro
 from tqdm import tqdm
 
+from keras_corrupt.devices.interrupts import ends_in_a_line
 from keras_corrupt.devices.log_level import hide_start_up_lines
 
 
@@ -289,6 +290,7 @@ def load(preset, load_weights):
     return cls(**config, tokenizer=tokenizer)
 
 
+@ends_in_a_line("The same command begins again.")
 def main():
     """Runs the command line."""
     hide_start_up_lines()

@@ -5,8 +5,9 @@ import os
 import statistics
 from pathlib import Path
 
+from keras_corrupt.files.text import read_text
 from keras_corrupt.tasks.question_answering import Answer, Question
-from keras_corrupt.tasks.task import Split, Task, check_file
+from keras_corrupt.tasks.task import Split, Task
 
 VERSIONS = ("1.1", "2.0")
 NOT_FOUND = "an answer that the context lacks"
@@ -223,11 +224,11 @@ def json_rows(path):
         FileNotFoundError: There is no file.
         ValueError: It is malformed.
     """
-    check_file(path)
+    text = read_text(path)
     try:
-        content = json.loads(Path(path).read_text(encoding="utf-8-sig"))
-    except (OSError, ValueError, RecursionError) as error:
-        raise ValueError(f"{path} is not a JSON file in UTF-8: {error}") from error
+        content = json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise ValueError(f"{path} is not a JSON file: {error}") from error
     for i, article in enumerate(member(content, "data", list, path)):
         of_article = f"{path}, article {i}"
         for j, paragraph in enumerate(member(article, "paragraphs", list, of_article)):

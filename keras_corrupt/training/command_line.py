@@ -9,11 +9,13 @@ from typing import Annotated
 
 import tyro
 
+from keras_corrupt.devices.interrupts import ends_in_a_line
 from keras_corrupt.devices.log_level import hide_start_up_lines
 from keras_corrupt.training import keras_stand_in
 from keras_corrupt.training.data_of_run import check_flags
 
 
+@ends_in_a_line("The same command goes on with what is complete.")
 def main(recipe, description, run=None, **variants):
     """Runs a recipe from the command line.
 

@@ -10,7 +10,7 @@ from keras_corrupt.training.config import PretrainConfig
 DECIDED = (
     *("corpus", "vocabulary", "tokenizer", "vocabulary_size", "lowercase"),
     *("strip_accents", "language_neutral", "documents", "validation_fraction"),
-    *("on_bad_bytes", "grow_vocabulary"),
+    *("on_bad_bytes", "on_bad_rows", "grow_vocabulary"),
 )
 
 
@@ -75,6 +75,6 @@ def describe(info):
             "accents removed" if made["strip_accents"] else "accents kept",
             *["language-neutral"] * made["language_neutral"],
             *["a document a line"] * (made["documents"] == "lines"),
-            f"from {shown(made['corpus'])}",
+            f"from {info.describe_corpus()}",
         ]
     )

@@ -13,6 +13,7 @@ from keras_corrupt.data import make_dataset, name_damage
 from keras_corrupt.devices import distribution, precision
 from keras_corrupt.devices.accelerators import accelerators
 from keras_corrupt.models.baselines import unigram_baseline
+from keras_corrupt.models.trained_presets import content_hash
 from keras_corrupt.training import loop, report
 from keras_corrupt.training.callbacks import read_metrics, validate, without_prefix
 from keras_corrupt.training.checkpoint import Checkpoints
@@ -85,7 +86,7 @@ def pretrain(config):
                 run_directory(
                     output,
                     settings,
-                    PretrainConfig.completed,
+                    PretrainConfig.compared,
                     uncompared=("accumulate", *(DECIDED if config.data else ())),
                 )
             ),
@@ -138,8 +139,11 @@ def run(config, output, devices, where):
     """
     keras.utils.set_random_seed(config.seed)
     info, mixed = examples = devices.in_all_processes(lambda: prepare(config, output))
+    fingerprints = examples.fingerprints
+    if config.init_from:
+        fingerprints |= {"--init_from": content_hash(config.init_from)}
     devices.in_all_processes(
-        lambda: record_examples(output, examples.fingerprints, where), first_only=True
+        lambda: record_examples(output, fingerprints, where), first_only=True
     )
     model = build(config, info)
     model.micro_batches = config.accumulate

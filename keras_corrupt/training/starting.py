@@ -133,7 +133,7 @@ def check_mix(config):
     for name, _ in config.mix:
         if is_prepared(name):
             continue
-        open_corpus(name, config.on_bad_bytes, config.documents)
+        open_corpus(name, documents=config.documents)
         if config.coordinator:
             raise ValueError(
                 f"--mix {name}: several processes need examples that each can read. "
@@ -214,11 +214,12 @@ def prepare_corpus(config, corpus, directory, **vocabulary):
         corpus,
         directory,
         documents=config.documents,
-        max_length=config.sequence_length,
+        sequence_length=config.sequence_length,
         validation_fraction=config.validation_fraction,
         seed=config.seed,
         workers=config.workers,
         on_bad_bytes=config.on_bad_bytes,
+        on_bad_rows=config.on_bad_rows,
         **vocabulary,
     )
 

@@ -300,4 +300,4 @@ def test_ctrl_c_says_that_the_rest_can_be_made_later(
     with pytest.raises(SystemExit) as caught:
         run(recipe("text"), "--train", tmp_path / "train.tsv")
     assert caught.value.code == 130
-    assert "The same command makes the runs that are missing" in capsys.readouterr().out
+    assert "The same command makes the runs that are missing" in capsys.readouterr().err
