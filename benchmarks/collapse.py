@@ -10,7 +10,7 @@
 writes its settings to the first line of `--output`, then a line for each measurement:
 
 - the metrics on the same held-out examples, corrupted in the same way;
-- `spread`, the spread of the token states of each layer (see `token_spread`);
+- `spread`, the mean `token_spread` of the texts after each layer;
 - `gradient_norms` of each weighted loss on one batch, by the part of the model: the
   weights that its networks share, and each network's own;
 - `largest_update`, the largest change of a matrix in one update, over its norm.
@@ -32,6 +32,7 @@ from keras import ops
 from keras_corrupt.data import load_dataset_info
 from keras_corrupt.devices.distribution import ALONE
 from keras_corrupt.encoders import TextModel
+from keras_corrupt.encoders.token_spread import token_spread
 from keras_corrupt.evaluation.gradients import GradientOf
 from keras_corrupt.training import PretrainConfig, command_line, runner
 from keras_corrupt.training.callbacks import validate, without_prefix
@@ -77,7 +78,7 @@ def narrow():
 
 
 class LayerSpreads(TextModel):
-    """Returns the spread of the token states after each layer of an encoder."""
+    """Returns each text's spread after each layer of an encoder, `[batch, layers]`."""
 
     def __init__(self, encoder, **kwargs):
         super().__init__(**kwargs)
@@ -91,16 +92,8 @@ class LayerSpreads(TextModel):
         spreads = []
         for layer in self.encoder.layers_:
             x = layer(x, mask, bias)
-            spreads.append(spread(x, inputs["padding_mask"]))
-        return ops.stack(spreads)
-
-
-def spread(states, padding_mask):
-    """Returns 1 minus the squared length of the mean unit state of the tokens."""
-    states = ops.normalize(ops.cast(states, "float32"), axis=-1)
-    real = ops.cast(padding_mask, "float32")[..., None]
-    mean = ops.sum(states * real, axis=(0, 1)) / ops.sum(real)
-    return 1.0 - ops.sum(mean**2)
+            spreads.append(token_spread(x, inputs["padding_mask"]))
+        return ops.stack(spreads, axis=1)
 
 
 class LossGradients:
@@ -184,7 +177,7 @@ def train(config):
             "step": step,
             "seconds": round(time.monotonic() - started, 1),
             **without_prefix(validate(model, held_out)),
-            "spread": np.array(spreads.predict_on_batch(batch)).tolist(),
+            "spread": spreads.predict_on_batch(batch).mean(axis=0).tolist(),
             "gradient_norms": gradients.norms(arrays(model), batch),
         }
         if before is not None:

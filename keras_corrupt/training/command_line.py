@@ -42,6 +42,7 @@ def main(recipe, description, run=None, **variants):
     from keras_corrupt.training import runner
     from keras_corrupt.training.callbacks import NonFiniteLossError
     from keras_corrupt.training.checkpoint import CheckpointError
+    from keras_corrupt.training.collapse import CollapseError
     from keras_corrupt.training.out_of_memory import OutOfMemoryError
 
     try:
@@ -58,7 +59,7 @@ def main(recipe, description, run=None, **variants):
             sys.exit(130)  # a shell's code for Ctrl-C: what follows should not run
     except (
         *(ValueError, OSError),
-        *(CheckpointError, NonFiniteLossError, OutOfMemoryError),
+        *(CheckpointError, CollapseError, NonFiniteLossError, OutOfMemoryError),
     ) as error:
         sys.exit(f"Error: {error}")
     except LostProcessError as error:

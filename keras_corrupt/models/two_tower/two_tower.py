@@ -98,6 +98,9 @@ class TwoTower(Pretrainer):
     def loss_terms(self, outputs):
         return {"cloze": (outputs["cloze_losses"], outputs["cloze_weights"])}
 
+    def token_states(self, inputs):
+        return self.network(inputs)
+
     def token_log_probabilities(self, inputs):
         """Returns log q(x_t | all other tokens), normalised, in one pass."""
         return -self(inputs)["cloze_losses"]
