@@ -31,4 +31,5 @@ def token_spread(states, padding_mask):
     units = ops.normalize(ops.cast(states, "float32"), axis=-1)
     total = ops.sum(units * real[..., None], axis=1)
     tokens = ops.maximum(ops.sum(real, axis=1), 1.0)
-    return 1.0 - ops.sum(ops.square(total / tokens[:, None]), axis=-1)
+    cosine = ops.sum(ops.square(total / tokens[:, None]), axis=-1)
+    return ops.maximum(0.0, 1.0 - cosine)  # rounding makes some a little above 1
