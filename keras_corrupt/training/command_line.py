@@ -11,7 +11,8 @@ import tyro
 
 from keras_corrupt.devices.log_level import hide_start_up_lines
 from keras_corrupt.training import keras_stand_in
-from keras_corrupt.training.data_of_run import check_flags
+from keras_corrupt.training.data_of_run import check_flags, names_of
+from keras_corrupt.training.short_runs import note, of_short_run
 
 
 def main(recipe, description, run=None, **variants):
@@ -47,6 +48,8 @@ def main(recipe, description, run=None, **variants):
 
     try:
         check_flags(config, flags)
+        if changed := note(config, recipe):
+            print(f"Note: {changed}")
         tokens, usual = (c.batch_size * c.sequence_length for c in (config, recipe))
         if 0 < tokens < usual / 4 and not config.smoke:
             print(
@@ -110,7 +113,8 @@ def parse(recipe, flags, description=None):
         description=description,
         use_underscores=True,
     )
-    return dataclasses.replace(parsed.run, objective=_given(parsed.options))
+    config = dataclasses.replace(parsed.run, objective=_given(parsed.options))
+    return of_short_run(config, recipe, names_of(flags))
 
 
 def _flags_of(name, options, given, preset, fallback=True):

@@ -21,7 +21,6 @@ from keras_corrupt.training.collapse import (
 from keras_corrupt.training.phases import Phase
 from tests.conftest import make_inputs
 from tests.models.test_one_state import kill
-from tests.training.conftest import ELECTRA
 from tests.training.test_runner import assert_same_weights
 
 pytestmark = pytest.mark.usefixtures("presets")
