@@ -46,13 +46,15 @@ class TokenSpreads(TextModel):
 
     Args:
         model: A `Pretrainer`.
+        jit_compile: See `keras.Model.compile`.
     """
 
-    def __init__(self, model):
+    def __init__(self, model, jit_compile="auto"):
         super().__init__()
         self.pretrainer = model
         self.spread = keras.metrics.Mean(name="token_spread")
         self.built = True
+        self.compile(optimizer=None, jit_compile=jit_compile)
 
     def call(self, inputs, training=False):
         inputs = self.pretrainer.text_inputs(inputs)

@@ -232,8 +232,7 @@ class HeldOut:
     """
 
     def __init__(self, validation, mixed, config, devices, model):
-        self.spreads = TokenSpreads(model)
-        self.spreads.compile(jit_compile=xla_pays(devices.strategy))
+        self.spreads = TokenSpreads(model, xla_pays(devices.strategy))
         size = config.batch_size // config.accumulate
         self.own = devices.part_of(validation, size)
         self.others = []

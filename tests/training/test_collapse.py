@@ -54,7 +54,6 @@ def test_spread_of_a_model(sizes):
     empty = {name: 0 * array[:2] for name, array in inputs.items()}
     filled = {name: np.concatenate([inputs[name], empty[name]]) for name in inputs}
     spreads = TokenSpreads(model)
-    spreads.compile(jit_compile="auto")
     found = spreads.measure(tf.data.Dataset.from_tensors(filled))
 
     states = np.array(model.encoder(inputs))

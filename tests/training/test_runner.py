@@ -114,7 +114,7 @@ def test_metrics_and_tensorboard_agree(finished):
     with open(finished.directory / "metrics.csv", newline="") as file:
         columns = next(csv.reader(file))
     terms = [
-        "loss",
+        *("gradient_norm", "loss"),
         "mlm_accuracy",
         "mlm_loss",
         "replaced_fraction",
@@ -127,7 +127,7 @@ def test_metrics_and_tensorboard_agree(finished):
     assert columns == [
         *("step", "tokens", "seconds", "learning_rate"),
         *terms,
-        *(f"val_{term}" for term in terms),
+        *(f"val_{term}" for term in [*terms[1:], "token_spread"]),
     ]
     rows = read_metrics(finished.directory / "metrics.csv")
     assert [(row["step"], row["tokens"]) for row in rows] == [(3, 1536), (6, 3072)]
