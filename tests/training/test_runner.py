@@ -28,29 +28,14 @@ from keras_corrupt.training.callbacks import (
     Progress,
     read_metrics,
 )
-from tests.training.conftest import ENCODER, command_line, contents
+from tests.training.conftest import (
+    ENCODER,
+    assert_same_weights,
+    command_line,
+    contents,
+)
 
 pytestmark = pytest.mark.usefixtures("presets")
-
-
-def weights_of(directory):
-    """All arrays of a run's preset and of its last checkpoint."""
-    arrays = {}
-
-    for path in sorted((directory / "preset").glob("*/model.safetensors")):
-        for name, array in load_file(path).items():
-            arrays[f"{path.parent.name}/{name}"] = array
-    last = sorted((directory / "checkpoints").iterdir())[-1]
-    with np.load(last) as archive:
-        arrays |= {f"{last.name}/{name}": archive[name] for name in archive.files}
-    return arrays
-
-
-def assert_same_weights(one, other):
-    a, b = weights_of(one), weights_of(other)
-    assert a.keys() == b.keys() and len(a) > 50
-    for name, array in a.items():
-        np.testing.assert_array_equal(array, b[name], err_msg=name)
 
 
 def test_warns_of_far_fewer_tokens_than_the_recipe(config, monkeypatch, capsys):
