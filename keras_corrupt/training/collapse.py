@@ -109,10 +109,12 @@ def remedy_for(config):
         f"a lower --learning_rate than {config.learning_rate:g}",
         f"a longer warm-up than --warmup_steps {config.warmup_steps:,}",
     ]
+    remedy = f"Run with another --output and {' or '.join(changes)}."
+    if config.recover:
+        return f"It has gone back {MOST_RECOVERIES} times. {remedy}"
     return (
-        f"Run with another --output and {' or '.join(changes)}. Or add --recover to "
-        "this command: it goes on from the last checkpoint, or anew if there is none, "
-        "with half the rate."
+        f"{remedy} Or add --recover to this command: it goes on from the last "
+        "checkpoint, or anew if there is none, with half the rate."
     )
 
 

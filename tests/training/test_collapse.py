@@ -101,6 +101,9 @@ def test_remedies_name_what_can_be_changed(config):
     slow = dataclasses.replace(config, beta_2=0.999, warmup_steps=2000)
     assert "--beta_2 0.98 or a lower --learning_rate than 0.01" in remedy_for(slow)
     assert "--warmup_steps 2,000" in remedy_for(slow)
+    assert "Or add --recover" in remedy_for(slow)
+    again = remedy_for(dataclasses.replace(slow, recover=True))
+    assert "gone back 3 times" in again and "--recover" not in again
     assert "beta_2" not in remedy_for(dataclasses.replace(slow, beta_2=0.95))
 
 
