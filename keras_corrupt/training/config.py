@@ -115,6 +115,10 @@ class PretrainConfig:
     """Updates between models that are kept, in `presets/step-...`: a multiple of
     `interval`; 0 for none. The last is always in `preset`."""
 
+    recover: bool = False
+    """Whether a run whose model dies goes back to the last checkpoint by itself, with
+    half the learning rate; three times at most. A continued run may differ in this."""
+
     # Where to train. A continued run may differ in these.
     devices: Literal["auto"] | int = "auto"
     """Number of devices to share each batch among; all there are if not given."""
@@ -260,7 +264,7 @@ class PretrainConfig:
     FILES = ("corpus", "data", "vocabulary", "init_from")
     #: Fields that may differ when a run is continued.
     FREE = (
-        *("output", "workers", "validation_batches", "keep_presets"),
+        *("output", "workers", "validation_batches", "keep_presets", "recover"),
         *("devices", "strategy", "coordinator", "processes", "process_id"),
     )
 

@@ -20,7 +20,9 @@ class AdamW(keras.optimizers.Optimizer):
     - each variable's learning rate can have a factor (layer-wise decay);
     - a token that occurs twice in a batch counts as one gradient, on every backend;
     - with gradient accumulation, schedules and moving averages advance once an
-      update, not once a batch.
+      update, not once a batch;
+    - `gradient_norm`, a variable, is the norm of the last update's gradient over all
+      variables, before clipping.
 
     Args:
         learning_rate: A float or a schedule of the number of updates done.
@@ -81,6 +83,9 @@ class AdamW(keras.optimizers.Optimizer):
         self._momentums, self._velocities = self.add_optimizer_variables(
             variables, ["momentum", "velocity"]
         )
+        self.gradient_norm = self.add_variable(
+            (), aggregation="only_first_replica", name="gradient_norm"
+        )
         # Decided here, by position: within a JAX update the variables have lost
         # what their names would tell.
         self._decays = [self.decay_of(variable) for variable in variables]
@@ -131,6 +136,11 @@ class AdamW(keras.optimizers.Optimizer):
                 rate,
                 *(self.beta_1, self.beta_2, self.epsilon),
             )
+
+    def _clip_gradients(self, grads):
+        # Keras computes the same to clip, so that compilers compute it once.
+        self.gradient_norm.assign(global_norm(grads))
+        return super()._clip_gradients(grads)
 
     def _backend_increment_gradient_accumulators(self, grads, accumulated):
         for gradient, total in zip(grads, accumulated, strict=True):
@@ -189,6 +199,18 @@ def dense(gradients, variables):
         ops.zeros(v.shape, g.dtype) + g if hasattr(g, "indices") else g
         for g, v in zip(gradients, variables, strict=True)
     ]
+
+
+def global_norm(gradients):
+    """Returns the norm over all gradients, float32."""
+    squares = [ops.sum(ops.square(ops.cast(g, "float32"))) for g in gradients]
+    return ops.sqrt(ops.sum(ops.stack(squares)))
+
+
+def saved_variables(optimizer):
+    """Returns an optimizer's variables but the norm, which each update finds anew."""
+    norm = getattr(optimizer, "gradient_norm", None)
+    return [variable for variable in optimizer.variables if variable is not norm]
 
 
 def hooks():

@@ -12,6 +12,8 @@ except ImportError:  # Windows
     fcntl = None
 
 RUN_FILE = "run.json"
+#: What a run has in it beside its settings: its examples, and where it went back.
+EXAMPLES, RECOVERIES = "examples", "recoveries"
 #: What a directory can hold where a run has lost nothing yet.
 BEGINNINGS = {RUN_FILE, "run.tmp"}
 
@@ -47,7 +49,7 @@ def run_directory(output, settings, compared=dict, uncompared=()):
     with locked(output):
         was = settings_in(output)
         if was is not None:
-            same = dict.fromkeys(("examples", *uncompared))
+            same = dict.fromkeys((EXAMPLES, RECOVERIES, *uncompared))
             longer = was.get("steps") != settings.get("steps")
             remedy = of_more_steps(output) if longer else ""
             before, asked = (compared(found) | same for found in (was, settings))
@@ -105,9 +107,9 @@ def record_examples(output, fingerprints, where):
         ValueError: The run was begun on others.
     """
     settings = settings_in(output)
-    was = settings.get("examples")
+    was = settings.get(EXAMPLES)
     if not isinstance(was, dict):  # new, or begun when this was not recorded
-        settings["examples"] = fingerprints
+        settings[EXAMPLES] = fingerprints
         write_whole(output / RUN_FILE, json.dumps(settings, indent=2) + "\n")
         return
     # In their order: files may have other names than when the run was begun.

@@ -6,6 +6,7 @@ import pytest
 
 from keras_corrupt.models import Electra
 from keras_corrupt.training import AdamW, CheckpointError, Checkpoints
+from keras_corrupt.training.optimizer import saved_variables
 
 
 @pytest.fixture
@@ -21,7 +22,8 @@ def compiled(sizes, **options):
 
 
 def everything(model):
-    return [np.array(v) for v in (*model.variables, *model.optimizer.variables)]
+    variables = *model.variables, *saved_variables(model.optimizer)
+    return [np.array(variable) for variable in variables]
 
 
 def assert_same(a, b):

@@ -4,7 +4,7 @@ import pytest
 from keras import ops
 
 from keras_corrupt.training import AdamW, WarmupLinearDecay
-from keras_corrupt.training.optimizer import hooks
+from keras_corrupt.training.optimizer import hooks, saved_variables
 from tests.conftest import COMPILED
 
 RNG = np.random.default_rng(0)
@@ -89,6 +89,19 @@ def test_equals_numpy(correct):
         scale = np.sqrt(1 - 0.999**t) / (1 - 0.9**t) if correct else 1.0
         x = x - 0.1 * (scale * m / (np.sqrt(v) + 1e-2) + 0.05 * x)
     np.testing.assert_allclose(np.array(variable), x, rtol=1e-4)
+
+
+def test_norm_of_the_last_gradient_is_of_all_variables_and_unclipped():
+    optimizer = AdamW(0.1, global_clipnorm=0.5)
+    variables = [keras.Variable([1.0, 2.0]), keras.Variable([[3.0]])]
+    optimizer.build(variables)
+    for gradients in ([[9.0, 9.0], [[9.0]]], [[2.0, -3.0], [[6.0]]]):
+        optimizer.apply([ops.convert_to_tensor(g) for g in gradients])
+    assert float(optimizer.gradient_norm) == 7.0  # 4 + 9 + 36 = 49
+    # Each update finds it anew, so that no checkpoint need have it.
+    saved = {id(variable) for variable in saved_variables(optimizer)}
+    left_out = [v for v in optimizer.variables if id(v) not in saved]
+    assert [v.path.rsplit("/", 1)[-1] for v in left_out] == ["gradient_norm"]
 
 
 def test_weight_decay_leaves_out_norms_and_biases():

@@ -12,9 +12,9 @@ from keras_corrupt.models.coco_lm.fine_tuning import search_space, settings
 from keras_corrupt.models.coco_lm.heads import CorrectiveDiscriminator
 from keras_corrupt.models.coco_lm.metrics import LogMean, analyses, metric_names
 from keras_corrupt.models.coco_lm.presets import PRESETS
+from keras_corrupt.models.loss import check_weight
 from keras_corrupt.models.masked_lm.masked_lm import MaskedLMNetwork
 from keras_corrupt.models.masked_lm.objective import masked_lm_loss
-from keras_corrupt.models.pretrainer import check_weight
 from keras_corrupt.models.replaced_token_detection.copying import (
     original_log_probability,
 )

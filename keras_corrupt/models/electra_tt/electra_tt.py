@@ -4,7 +4,7 @@ import keras
 
 from keras_corrupt.models.electra_tt import cost, objective
 from keras_corrupt.models.electra_tt.presets import PRESETS
-from keras_corrupt.models.pretrainer import check_weight
+from keras_corrupt.models.loss import check_weight
 from keras_corrupt.models.replaced_token_detection.generator_discriminator import (
     Discriminator,
 )

@@ -8,8 +8,8 @@ from keras_corrupt.corruption import Masking, maskable_tokens, num_masked
 from keras_corrupt.models.electric import cost, objective
 from keras_corrupt.models.electric.heads import EnergyNetwork
 from keras_corrupt.models.electric.presets import PRESETS
+from keras_corrupt.models.loss import check_weight
 from keras_corrupt.models.masked_lm.objective import masked_lm_loss
-from keras_corrupt.models.pretrainer import check_weight
 from keras_corrupt.models.two_tower.detection import TwoTowerDetection
 
 
