@@ -54,7 +54,8 @@ COMPILED = keras.backend.backend() == "jax"
 
 SPECIAL = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
 
-#: Two small networks of one layer; ids 0, 2, 3 are [PAD], [CLS], [SEP], 4 is [MASK].
+#: Two small networks. Ids 0, 2 and 3 are [PAD], [CLS] and [SEP], 4 is [MASK]. Tests in
+#: which layers matter add one.
 SIZES = {
     "discriminator": {
         "vocabulary_size": 50,

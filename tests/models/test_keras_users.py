@@ -204,7 +204,7 @@ def test_a_fine_tuned_model_names_what_its_inputs_lack(ids, tokenizer):
 
 
 def test_lora_and_freezing_leave_what_they_should(ids, tmp_path):
-    model = masked_lm()
+    model = masked_lm(num_layers=2)
     first, second = model.encoder.layers_
     first.attention.query.enable_lora(2)
     model.encoder.embeddings.token.enable_lora(2)

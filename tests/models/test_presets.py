@@ -318,6 +318,7 @@ class TestSizes:
             model = Electra(**sizes)
         else:
             del sizes["generator"]
+            sizes["discriminator"]["num_layers"] = 2
             model = Teams(**sizes, generator_layers=4, task_layers=layers)
         model.save_to_preset(tmp_path / "p")
         loaded = type(model).from_preset(tmp_path / "p")
