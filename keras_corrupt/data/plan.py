@@ -112,13 +112,17 @@ class Plan:
         )
 
     def make_tokenizer(
-        self, given: Tokenizer | None, sources: Sequence[Source]
+        self,
+        given: Tokenizer | None,
+        sources: Sequence[Source],
+        progress: bool = False,
     ) -> Tokenizer:
         """Trains a vocabulary on the corpus, or grows the one that was given.
 
         Args:
             given: That of `given_tokenizer`.
             sources: The corpus; read once, or not at all.
+            progress: Whether a terminal shows bars of progress.
 
         Returns:
             The tokenizer.
@@ -126,7 +130,9 @@ class Plan:
         lines = (line for source in sources for _, line in source.lines())
         if given is None:
             kind = KINDS[self.tokenizer]
-            return kind.train(lines, self.vocabulary_size, **self._flags)
+            return kind.train(
+                lines, self.vocabulary_size, **self._flags, progress=progress
+            )
         if self.grow_vocabulary:
             return grown(given, lines, self.grow_vocabulary)
         return given

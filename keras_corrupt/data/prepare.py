@@ -144,7 +144,7 @@ def prepare_dataset(
         if grow_vocabulary:
             old = summary(describe_segmentation(given, held_out))
             report.say(f"growing by {grow_vocabulary} pieces a vocabulary ({old})")
-        used = plan.make_tokenizer(given, sources)
+        used = plan.make_tokenizer(given, sources, progress)
         used.save(partial)
         segmentation = describe_segmentation(used, held_out)
         report.say_tokenizer(used, segmentation)

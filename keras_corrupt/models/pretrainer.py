@@ -11,8 +11,10 @@ from keras_corrupt.encoders import TextModel, TransformerEncoder
 from keras_corrupt.models import fine_tuning, longer_sequences, loss, preset_directory
 from keras_corrupt.models.micro_batches import MicroBatches
 from keras_corrupt.models.one_state import ONE_STATE, warn_of_one_state
+from keras_corrupt.models.options import check_arguments
 from keras_corrupt.models.overrides import merge, with_global_policy
 from keras_corrupt.models.position_choice import PositionChoice
+from keras_corrupt.models.preset_sizes import SIZES
 from keras_corrupt.models.tokenizer_assets import TokenizerAssets
 from keras_corrupt.models.trained_presets import directory_of
 
@@ -97,10 +99,13 @@ class Pretrainer(PositionChoice, TokenizerAssets, TextModel, MicroBatches):
         )
         if tokenizer is not None:
             if tokenizer.vocabulary_size > vocabulary_size:
+                main = next(iter(self.network_arguments))
+                size = {"vocabulary_size": tokenizer.vocabulary_size}
                 raise ValueError(
                     f"`tokenizer` has {tokenizer.vocabulary_size} tokens, more than "
-                    f"the model's vocabulary_size={vocabulary_size}. Make the model "
-                    "with a `vocabulary_size` at least as large."
+                    f"the model's vocabulary_size={vocabulary_size}. Pass "
+                    f"{main}={size} where weights are new, or else the tokenizer that "
+                    "they were trained with."
                 )
             mask_id = tokenizer.mask_id
             unmaskable_ids = tuple(
@@ -318,7 +323,8 @@ class Pretrainer(PositionChoice, TokenizerAssets, TextModel, MicroBatches):
 
         Args:
             preset: A key of `presets` or `trained_presets`, or the path of a directory.
-            tokenizer: A tokenizer for a named architecture. A directory has its own.
+            tokenizer: A tokenizer for a named architecture, whose vocabulary gets its
+                size. A directory has its own.
             overrides: Constructor arguments to change; a dict changes only the
                 entries it has. With more positions than a directory's,
                 `discriminator={"max_length": 256}`, the new ones start as copies of
@@ -326,11 +332,17 @@ class Pretrainer(PositionChoice, TokenizerAssets, TextModel, MicroBatches):
 
         Raises:
             ValueError: Neither a known name nor a directory of a preset, or its
-                parts do not fit together.
+                parts do not fit together, or an override is no argument.
         """
         if preset in cls.presets:
-            config = merge(cls.presets[preset], overrides)
-            return cls(**config, tokenizer=tokenizer)
+            check_arguments(cls, overrides)
+            config = cls.presets[preset]
+            if tokenizer is not None:
+                main = next(iter(cls.network_arguments))
+                size = {"vocabulary_size": tokenizer.vocabulary_size}
+                config = merge(config, {main: size})
+            return cls(**merge(config, overrides), tokenizer=tokenizer)
+        check_arguments(cls, overrides, fixed={*SIZES} - {"max_length"})
         preset = directory_of(preset)
         config, saved_tokenizer = preset_directory.read(preset, cls)
         if tokenizer is not None and saved_tokenizer is not None:

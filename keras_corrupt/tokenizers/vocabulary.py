@@ -39,6 +39,7 @@ def train_word_pieces(
     special_tokens: Sequence[str],
     unknown_token: str,
     max_bytes: int,
+    progress: bool = False,
 ) -> list[str]:
     """Learns the pieces of the words of a text; the same text gives the same pieces.
 
@@ -49,6 +50,7 @@ def train_word_pieces(
         special_tokens: First tokens of the vocabulary.
         unknown_token: That among them which stands for unknown words.
         max_bytes: UTF-8 bytes of text to hold and train on.
+        progress: Whether a terminal shows bars of progress.
 
     Returns:
         The tokens in the order of their ids.
@@ -78,7 +80,7 @@ def train_word_pieces(
         initial_alphabet=letters,
         limit_alphabet=len(letters),
         min_frequency=2,
-        show_progress=False,
+        show_progress=progress,
     )
     engine = tokenizers.Tokenizer(tokenizers.models.WordPiece(unk_token=unknown_token))
     engine.pre_tokenizer = tokenizers.pre_tokenizers.BertPreTokenizer()

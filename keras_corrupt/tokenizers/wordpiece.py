@@ -86,6 +86,7 @@ class WordPieceTokenizer(Tokenizer):
         strip_accents: bool = True,
         language_neutral: bool = False,
         max_train_bytes: int = 200_000_000,
+        progress: bool = False,
     ) -> "WordPieceTokenizer":
         """Learns a vocabulary; the same lines always give the same one.
 
@@ -97,6 +98,7 @@ class WordPieceTokenizer(Tokenizer):
             language_neutral: See the class.
             max_train_bytes: Text to train on, in UTF-8 bytes. Of more text an evenly
                 spread sample of half to all of this size is used and held in memory.
+            progress: Whether a terminal shows bars of progress.
 
         Returns:
             The tokenizer.
@@ -117,6 +119,7 @@ class WordPieceTokenizer(Tokenizer):
             special_tokens=SPECIAL_TOKENS,
             unknown_token=find_roles(SPECIAL_TOKENS)["unknown"],
             max_bytes=max_train_bytes,
+            progress=progress,
         )
         return cls(vocabulary, **flags)
 

@@ -14,7 +14,6 @@ from keras_corrupt.data import (
 )
 from keras_corrupt.data.info import INFO_FILE
 from keras_corrupt.models import partial_preset
-from keras_corrupt.models.overrides import merge
 from keras_corrupt.models.preset_directory import has_network
 from keras_corrupt.models.trained_presets import directory_of
 from keras_corrupt.models.vocabulary_growth import grown
@@ -236,9 +235,6 @@ def build(config, info):
         if model.tokenizer.fingerprint != saved.fingerprint:
             model = grown(model, saved)
     else:
-        main = next(iter(cls.network_arguments))
-        size = {main: {"vocabulary_size": saved.vocabulary_size}}
-        options = merge(options, size)
         model = cls.from_preset(config.preset, tokenizer=saved, **options)
     model.use_unigrams(info.unigrams())
     return model

@@ -86,7 +86,7 @@ def test_full_disk_leaves_the_last_one(tmp_path, model, monkeypatch):
 
 def test_another_model_is_refused(tmp_path, model, sizes):
     Checkpoints(tmp_path).save(model, 1)
-    sizes["discriminator"] |= {"num_layers": 1}
+    sizes["discriminator"] |= {"num_layers": 2}
     with pytest.raises(CheckpointError, match="another model"):
         Checkpoints(tmp_path).restore(compiled(sizes))
 
