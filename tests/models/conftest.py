@@ -22,15 +22,19 @@ def gradients(model, inputs, terms):
 
 
 def with_right_predictions(outputs, logits="mlm_logits"):
-    """The outputs, with other targets: those predicted in slots that count for nothing.
+    """The outputs, with targets that are predicted and sampled in unused slots.
 
-    Those of the first example, too, so that some predictions count as right.
+    In the first example, too, so that some predictions count as right.
     """
-    unused = np.array(outputs["masked_weights"]) == 0
-    assert 0 < unused.sum() < unused[1:].size
-    unused[0] = True
-    targets = np.where(unused, np.argmax(outputs[logits], -1), outputs["target_ids"])
-    return {**outputs, "target_ids": targets.astype("int32")}
+    right = np.array(outputs["masked_weights"]) == 0
+    assert 0 < right.sum() < right[1:].size
+    right[0] = True
+    likeliest = np.argmax(outputs[logits], -1)
+    return outputs | {
+        name: np.where(right, likeliest, outputs[name]).astype("int32")
+        for name in ("target_ids", "sampled_ids")
+        if name in outputs
+    }
 
 
 def kill(model):
