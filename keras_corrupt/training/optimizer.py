@@ -19,6 +19,8 @@ class AdamW(keras.optimizers.Optimizer):
     - bias correction can be left out, as in BERT's and ELECTRA's released code;
     - each variable's learning rate can have a factor (layer-wise decay);
     - a token that occurs twice in a batch counts as one gradient, on every backend;
+    - its averages have at least 32 bits: with fewer, a small gradient's square is 0,
+      and a slow average never moves;
     - with gradient accumulation, schedules and moving averages advance once an
       update, not once a batch.
 
@@ -86,6 +88,11 @@ class AdamW(keras.optimizers.Optimizer):
         self._decays = [self.decay_of(variable) for variable in variables]
         self._multipliers = [self.multiplier_of(variable) for variable in variables]
 
+    def add_variable(self, shape, initializer="zeros", dtype=None, **kwargs):
+        if dtype in ("bfloat16", "float16"):
+            dtype = "float32"
+        return super().add_variable(shape, initializer, dtype, **kwargs)
+
     def decay_of(self, variable):
         """Returns the weight decay of a variable: a float, 0 if left out."""
         own_name = variable.path.rsplit("/", 1)[-1]
@@ -119,16 +126,16 @@ class AdamW(keras.optimizers.Optimizer):
         }
         for gradient, variable in zip(grads, trainable_variables, strict=True):
             index = self._get_variable_index(variable)
-            key = self._multipliers[index], self._decays[index]
-            rate, decay = (ops.cast(x, variable.dtype) for x in rates[key])
+            momentum, velocity = self._momentums[index], self._velocities[index]
+            rate, decay = rates[self._multipliers[index], self._decays[index]]
             if self._decays[index]:
-                self.assign_sub(variable, decay * variable)
+                self.assign_sub(variable, ops.cast(decay, variable.dtype) * variable)
             adam(
                 variable,
-                self._momentums[index],
-                self._velocities[index],
-                ops.cast(gradient, variable.dtype),
-                rate,
+                momentum,
+                velocity,
+                ops.cast(gradient, momentum.dtype),
+                ops.cast(rate, momentum.dtype),
                 *(self.beta_1, self.beta_2, self.epsilon),
             )
 
