@@ -1,4 +1,4 @@
-"""Weights in the HDF5 format of Keras 2, which tells them apart by their order alone."""
+"""Weights in the HDF5 format of Keras 2, whose order alone tells them apart."""
 
 import h5py
 

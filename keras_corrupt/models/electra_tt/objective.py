@@ -1,15 +1,15 @@
 r"""Probabilities of tokens from ELECTRA-TT (Clark's thesis, 5.4.5).
 
-The discriminator learns from ELECTRA's labels (`replaced_token_detection/objective.py`):
-k of n tokens are sampled from q, of a two-tower model (`two_tower/objective.py`), and a
-sample that is the original token counts as original. So a token x_t is there
+The labels are ELECTRA's (`replaced_token_detection/objective.py`): k of n tokens are
+sampled from q, of a two-tower model (`two_tower/objective.py`), and a sample that is the
+original token counts as original. So a token x_t is there
 
     as original   with probability  (n - k) / n p + k / n p q
     as replaced   with probability  k / n (1 - p) q
 
-where p and q are its probabilities given the other tokens. D(x)_t is the discriminator's
-probability of "original". Its odds, r = D / (1 - D), are the quotient of the two if it
-has learned all that there is to learn, hence
+where p and q are its probabilities given the other tokens. The discriminator's
+probability of "original" is D(x)_t. The odds, r = D / (1 - D), are the quotient of the
+two if it has learned all that there is to learn, hence
 
     p = r k q / (n - k + k q + r k q)                    the rule "exact"
 
