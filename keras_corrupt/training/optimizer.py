@@ -19,8 +19,8 @@ class AdamW(keras.optimizers.Optimizer):
     - bias correction can be left out, as in BERT's and ELECTRA's released code;
     - each variable's learning rate can have a factor (layer-wise decay);
     - a token that occurs twice in a batch counts as one gradient, on every backend;
-    - its averages have at least 32 bits: with fewer, a small gradient's square is 0,
-      and a slow average never moves;
+    - it computes with at least 32 bits: with fewer, a small gradient's square is 0, and
+      a slow average never moves;
     - with gradient accumulation, schedules and moving averages advance once an
       update, not once a batch.
 
@@ -89,8 +89,7 @@ class AdamW(keras.optimizers.Optimizer):
         self._multipliers = [self.multiplier_of(variable) for variable in variables]
 
     def add_variable(self, shape, initializer="zeros", dtype=None, **kwargs):
-        if dtype in ("bfloat16", "float16"):
-            dtype = "float32"
+        dtype = wide_enough(dtype or keras.config.floatx())
         return super().add_variable(shape, initializer, dtype, **kwargs)
 
     def decay_of(self, variable):
@@ -109,6 +108,9 @@ class AdamW(keras.optimizers.Optimizer):
         # Keras clips, accumulates and averages on each replica; with the sum over the
         # replicas all do the same as one device does.
         grads = dense(grads, trainable_variables or self._trainable_variables)
+        grads = [
+            None if g is None else ops.cast(g, wide_enough(g.dtype)) for g in grads
+        ]
         super().apply(sum_over_replicas(grads), trainable_variables)
 
     def _backend_update_step(self, grads, trainable_variables, learning_rate):
@@ -196,6 +198,12 @@ def dense(gradients, variables):
         ops.zeros(v.shape, g.dtype) + g if hasattr(g, "indices") else g
         for g, v in zip(gradients, variables, strict=True)
     ]
+
+
+def wide_enough(dtype):
+    """Returns a type of floats, or float32 in the place of one with 16 bits."""
+    dtype = keras.backend.standardize_dtype(dtype)
+    return "float32" if dtype in ("bfloat16", "float16") else dtype
 
 
 def hooks():

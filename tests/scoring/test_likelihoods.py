@@ -49,8 +49,8 @@ def of_electra_tt(model, inputs):
     logit = np.array(model.discriminator(inputs), "float64")[0]
     d = 1 - 1 / (1 + np.exp(-logit))  # of data
     r, q = d / (1 - d), np.exp(log_q(model.generator, inputs))
-    length = inputs["padding_mask"].sum()
-    k, n = np.ceil(0.15 * length - 1e-9), length - 2
+    k = np.ceil(0.15 * inputs["padding_mask"].sum() - 1e-9)
+    n = (~np.isin(inputs["token_ids"], [0, 2, 3])).sum()
     return np.log(r * k * q / (n - k + k * q + r * k * q))
 
 
