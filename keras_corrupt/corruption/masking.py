@@ -55,20 +55,19 @@ def maskable_tokens(inputs, unmaskable_ids):
     return maskable
 
 
-def num_chosen(inputs, mask_rate, unmaskable_ids, num_masks=1):
+def num_chosen(inputs, maskable, mask_rate, num_masks=1):
     """Counts the tokens that `choose_positions` chooses, and from which it does.
 
     Args:
-        inputs: See `choose_positions`.
-        mask_rate: See there.
-        unmaskable_ids: See there.
+        inputs: The model's inputs; `padding_mask` is read.
+        maskable: What `maskable_tokens` returned.
+        mask_rate: See `choose_positions`.
         num_masks: See there.
 
     Returns:
         Two int32 `[batch]`: the tokens chosen for each mask, and the maskable tokens.
     """
     length = ops.sum(ops.cast(inputs["padding_mask"], "int32"), axis=1)
-    maskable = maskable_tokens(inputs, unmaskable_ids)
     available = ops.sum(ops.cast(maskable, "int32"), axis=1)
     wanted = num_masked(mask_rate, length)
     return ops.minimum(wanted, available // num_masks), available
@@ -102,7 +101,7 @@ def choose_positions(inputs, mask_rate, unmaskable_ids, seed, num_masks=1):
     keys = keras.random.uniform(ops.shape(token_ids), seed=seed, dtype="float32")
     keys = ops.where(maskable, keys, -1.0)
     _, positions = ops.top_k(keys, num_masks * slots, sorted=True)
-    count, _ = num_chosen(inputs, mask_rate, unmaskable_ids, num_masks)
+    count, _ = num_chosen(inputs, maskable, mask_rate, num_masks)
     slot = ops.arange(slots, dtype="int32")
     # A slot's positions by mask: what falls behind the available ones has weight 0.
     positions = ops.reshape(positions, (batch, slots, num_masks))

@@ -78,7 +78,7 @@ class Bounds(NamedTuple):
             )
 
 
-#: Of a model that has no `TextEmbeddings`.
+#: For a model without `TextEmbeddings`.
 UNBOUNDED = Bounds(2**31, 2**31, 2**31)
 
 

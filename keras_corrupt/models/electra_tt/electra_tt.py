@@ -2,7 +2,7 @@
 
 import keras
 
-from keras_corrupt.corruption import num_chosen
+from keras_corrupt.corruption import maskable_tokens, num_chosen
 from keras_corrupt.models.electra_tt import cost, objective
 from keras_corrupt.models.electra_tt.presets import PRESETS
 from keras_corrupt.models.pretrainer import check_weight
@@ -98,11 +98,12 @@ class ElectraTT(TwoTowerDetection):
     def token_log_probabilities(self, inputs):
         """Returns `objective.log_probabilities`, of one pass of each network."""
         inputs = self.text_inputs(inputs)
+        maskable = maskable_tokens(inputs, self.unmaskable_ids)
         states = self.generator(inputs)
         return objective.log_probabilities(
             self.discriminator(inputs),
             self.generator.head.log_probabilities(states, inputs["token_ids"]),
-            *num_chosen(inputs, self.mask_rate, self.unmaskable_ids),
+            *num_chosen(inputs, maskable, self.mask_rate),
             self.probability_rule,
         )
 

@@ -116,12 +116,12 @@ class Electric(TwoTowerDetection):
         states = self.generator.predict_on_batch(inputs)
         log_q = self.generator.head.log_probabilities(states, inputs["token_ids"])
         energies = self.discriminator.predict_on_batch(inputs)
+        maskable = maskable_tokens(inputs, self.unmaskable_ids)
         # As many as training would replace.
-        samples, tokens = num_chosen(inputs, self.mask_rate, self.unmaskable_ids)
-        logits = objective.noise_logits(energies, log_q, samples, tokens)
+        counts = num_chosen(inputs, maskable, self.mask_rate)
+        logits = objective.noise_logits(energies, log_q, *counts)
         # Special tokens have no energies that mean anything, and are never replaced.
-        maskable = np.array(maskable_tokens(inputs, self.unmaskable_ids))
-        return np.where(maskable, np.array(logits), -np.inf)
+        return np.where(np.array(maskable), np.array(logits), -np.inf)
 
     # === What a run shows ===
 
