@@ -156,7 +156,7 @@ def measure(gradient_of, batch, unmaskable_ids, settings):
         allowed = real & ~np.isin(text["token_ids"][0], unmaskable_ids)
         maskable = np.flatnonzero(allowed)
         size = min(
-            int(np.ceil(settings.mask_rate * real.sum())),
+            num_masked(settings.mask_rate, int(real.sum())),
             len(maskable) // settings.num_masks,
         )
         if not size:

@@ -22,6 +22,8 @@ class SquadTask(Task):
     ones are for the threshold that suits the evaluated questions best, which is what
     papers report for development sets; `best_f1_threshold` is this probability.
 
+    An answer without a character is none, as if it were not listed.
+
     A training question is left out, and counted, where no answer is in its context;
     one that starts elsewhere than the file says is taken from its nearest place.
     Questions to evaluate on are never left out.
@@ -84,6 +86,7 @@ class SquadTask(Task):
         answers = [
             (member(a, "text", str, where), member(a, "answer_start", int, where))
             for a in member(row, "answers", list, where)
+            if member(a, "text", str, where).strip()
         ]
         if not answers and not self.answerability:
             raise ValueError(
@@ -281,8 +284,6 @@ def nearest(text, context, start):
     >>> nearest("an", "an answer and an end", 12)
     10
     """
-    if not text.strip():
-        return None
     found, position = [], context.find(text)
     while position >= 0:
         found.append(position)

@@ -9,7 +9,7 @@ from keras_corrupt.training.bounds import check_bounds
 class Phase:
     """A part of a run, with an optimizer and a schedule of its own.
 
-    Most runs have one phase. ELECTRA's two-stage training (Clark's thesis, 5.3.2), for
+    Most runs have one phase. ELECTRA's two-stage training (Clark's thesis, 5.3.3), for
     instance, has two: first the generator learns alone, then the discriminator starts
     from the generator's weights, and the generator stays as it is.
 

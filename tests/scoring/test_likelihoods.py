@@ -45,9 +45,13 @@ def of_electric(model, inputs):
 
 
 def of_electra_tt(model, inputs):
+    """With k samples in n tokens, special ones aside for n, but not for k."""
     logit = np.array(model.discriminator(inputs), "float64")[0]
     d = 1 - 1 / (1 + np.exp(-logit))  # of data
-    return np.log(0.15 * np.exp(log_q(model.generator, inputs)) * d / (1 - d))
+    r, q = d / (1 - d), np.exp(log_q(model.generator, inputs))
+    k = np.ceil(0.15 * inputs["padding_mask"].sum() - 1e-9)
+    n = (~np.isin(inputs["token_ids"], [0, 2, 3])).sum()
+    return np.log(r * k * q / (n - k + k * q + r * k * q))
 
 
 def of_masked_lm(model, inputs, rest_of_word=False):
