@@ -127,13 +127,6 @@ def seeded():
     keras.utils.set_random_seed(0)
 
 
-@pytest.hookimpl(tryfirst=True)
-def pytest_fixture_setup(fixturedef):
-    # What several tests share would otherwise depend on the test that ran before.
-    if fixturedef.scope != "function":
-        keras.utils.set_random_seed(0)
-
-
 @pytest.fixture
 def sizes():
     return {k: dict(v) if isinstance(v, dict) else v for k, v in SIZES.items()}

@@ -28,6 +28,7 @@ ENCODER = {
 @pytest.fixture(scope="session")
 def preset(tmp_path_factory):
     """A preset of `Electra` that knows some words."""
+    keras.utils.set_random_seed(0)
     words = "the a cat dog sat ran on under mat rug".split()
     model = Electra(
         {**SIZES["discriminator"], "initializer_range": 0.2},

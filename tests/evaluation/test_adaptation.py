@@ -6,6 +6,7 @@ import os
 import runpy
 from pathlib import Path
 
+import keras
 import pytest
 
 from keras_corrupt.data.pipeline import make_dataset
@@ -22,6 +23,7 @@ RECIPE = Path(__file__).parents[2] / "recipes" / "adapt_to_domain.py"
 
 @pytest.fixture(scope="module")
 def preset(tmp_path_factory):
+    keras.utils.set_random_seed(0)
     words = "the a cat dog sat ran on under mat rug".split()
     tokenizer = WordPieceTokenizer([*SPECIAL_TOKENS, *words])
     sizes = {"vocabulary_size": tokenizer.vocabulary_size, "initializer_range": 0.2}

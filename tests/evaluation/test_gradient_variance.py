@@ -3,6 +3,7 @@
 import itertools
 import sys
 
+import keras
 import numpy as np
 import pytest
 
@@ -25,6 +26,7 @@ QUIET = {"dropout": 0.0, "attention_dropout": 0.0}
 
 @pytest.fixture(scope="module")
 def model():
+    keras.utils.set_random_seed(0)
     encoder = SIZES["discriminator"] | QUIET | {"initializer_range": 0.3}
     return MaskedLM(encoder, keep_rate=0.0, random_rate=0.0, **IDS)
 

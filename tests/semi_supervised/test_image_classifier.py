@@ -216,6 +216,7 @@ def test_each_kind_of_batch_trains_its_own_modules(labelled):
 @pytest.fixture(scope="module")
 def trained():
     """A compiled model, its optimizer averaging the weights."""
+    keras.utils.set_random_seed(0)
     model = make_image_classifier(labelled_dropout=0.0)
     optimizer = keras.optimizers.Adam(0.01, use_ema=True, ema_momentum=0.5)
     model.compile(optimizer, jit_compile=COMPILED)

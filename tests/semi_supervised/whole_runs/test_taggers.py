@@ -60,6 +60,7 @@ def finished(files, task, tmp_path_factory):
 @pytest.fixture(scope="module")
 def pretrained(tmp_path_factory):
     """A preset to start from."""
+    keras.utils.set_random_seed(0)
     directory = tmp_path_factory.mktemp("pretrained") / "preset"
     make_token_tagger().save_to_preset(directory)
     return str(directory)
