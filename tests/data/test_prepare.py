@@ -306,7 +306,7 @@ def test_ctrl_c_ends_in_a_line(corpus, tmp_path, monkeypatch, capsys):
     from keras_corrupt.data.__main__ import main
 
     def stop(*_):
-        os.kill(os.getpid(), signal.SIGINT)
+        raise KeyboardInterrupt
 
     monkeypatch.setattr(prepare._Shards, "add", stop)
     flags = ["--corpus", corpus, "--output", str(tmp_path / "out")]
