@@ -20,7 +20,7 @@ import tensorflow as tf
 
 from keras_corrupt.data.autotuning import without_autotuning
 from keras_corrupt.tokenizers import WordPieceTokenizer
-from tests.slow import slow_tests
+from tests.slow import is_slow
 
 #: Tests of code that computes nothing with Keras: one backend is enough.
 WITHOUT_KERAS = (
@@ -74,13 +74,13 @@ SIZES = {
 
 @pytest.hookimpl(tryfirst=True)  # Before `-m` chooses.
 def pytest_collection_modifyitems(items):
-    here, slow = Path(__file__).parent, slow_tests()
+    here = Path(__file__).parent
     for item in items:
         if here not in item.path.parents:  # an example in a docstring
             continue
         *folders, _ = (room, *_) = item.path.relative_to(here).parts
         once = room in WITHOUT_KERAS
-        if item.nodeid.split("[")[0] in slow:
+        if is_slow(item.nodeid):
             item.add_marker("slow")
             whole_run = room not in COMPUTING or "whole_runs" in folders
             once |= whole_run and not item.get_closest_marker("both_backends")

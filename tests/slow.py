@@ -3,7 +3,8 @@
     pytest -n auto -m "" --junitxml times.xml
     python tests/slow.py times.xml
 
-writes slow.txt anew. With the times of both backends a test is slow if it is on one.
+writes slow.txt anew. A file whose tests share what takes long stands there as a whole,
+by hand.
 """
 
 import sys
@@ -16,9 +17,12 @@ LIST = Path(__file__).with_name("slow.txt")
 LONGEST = 3.0
 
 
-def slow_tests():
-    """Returns the tests of slow.txt: node identifiers without parameters."""
-    return set(LIST.read_text().split())
+SLOW = frozenset(LIST.read_text().split())
+
+
+def is_slow(nodeid):
+    """Returns whether a test, or the whole file that it is in, is in slow.txt."""
+    return not SLOW.isdisjoint((nodeid.split("[")[0], nodeid.split("::")[0]))
 
 
 def identifier(case):
@@ -39,7 +43,9 @@ def main(paths):
         for case in ElementTree.parse(path).iter("testcase")
         if float(case.get("time")) > LONGEST
     }
-    LIST.write_text("".join(f"{name}\n" for name in sorted(found)))
+    files = {name for name in SLOW if "::" not in name}
+    found = {name for name in found if name.split("::")[0] not in files}
+    LIST.write_text("".join(f"{name}\n" for name in sorted(found | files)))
 
 
 if __name__ == "__main__":

@@ -1,7 +1,6 @@
 import errno
 import json
 import os
-import signal
 import subprocess
 import sys
 import time
