@@ -10,7 +10,7 @@ from keras_corrupt.encoders.token_spread import token_spread
 #: A spread below this means that all tokens have one state.
 ONE_STATE = 0.001
 #: Random tokens by which a loaded model is judged: texts and their length.
-TRIAL = 2, 16
+TRIAL = 2, 8
 
 
 def spread_of_random_tokens(model):
