@@ -13,6 +13,8 @@ VERSION = re.search(
     re.MULTILINE,
 ).group(1)
 
+PYTHONS = ("3", "3.11", "3.12", "3.13")
+
 # pip knows no "either": who wants the smaller `tensorflow-cpu` says so at installation.
 TENSORFLOW = os.environ.get("KERAS_CORRUPT_TENSORFLOW", "tensorflow")
 # It requires `tensorflow`, and is not made for Windows: the package works without.
@@ -25,8 +27,10 @@ JAX = ["jax>=0.4.36"]
 MULTITASK = ["statsmodels>=0.14.4"]
 PARSING = ["ufal.chu_liu_edmonds>=1.0.3"]
 RUNTIMES = ["ai-edge-litert>=2", "onnxruntime>=1.20", "tf2onnx>=1.17"]
-SQUAD = ["tf-models-official>=2.20,<2.21"]
-TFDS = ["tensorflow-datasets>=4.9.7"]
+# `tensorflow_hub`, which it requires, imports `pkg_resources`: gone in setuptools 81.
+SQUAD = ["tf-models-official>=2.20,<2.21", "setuptools<81"]
+# `etils`, which it requires, imports `importlib_resources` and does not require it.
+TFDS = ["tensorflow-datasets>=4.9.7", "importlib-resources>=6"]
 TRANSLATION = ["sacrebleu>=2.4"]
 
 setup(
@@ -36,7 +40,20 @@ setup(
     long_description=(ROOT / "README.md").read_text(encoding="utf-8"),
     long_description_content_type="text/markdown",
     license="Apache-2.0",
-    packages=find_packages(include=["keras_corrupt*"]),
+    license_files=["LICENSE"],
+    classifiers=[
+        "Development Status :: 4 - Beta",
+        "Intended Audience :: Developers",
+        "Intended Audience :: Science/Research",
+        "Operating System :: MacOS",
+        "Operating System :: POSIX :: Linux",
+        *(f"Programming Language :: Python :: {v}" for v in PYTHONS),
+        "Topic :: Scientific/Engineering :: Artificial Intelligence",
+        "Topic :: Text Processing :: Linguistic",
+    ],
+    # The recipes are installed, too: `python -m keras_corrupt.recipes.electra_tiny`.
+    packages=[*find_packages(include=["keras_corrupt*"]), "keras_corrupt.recipes"],
+    package_dir={"keras_corrupt.recipes": "recipes"},
     # Trained presets: models/<system>/<name>/, with a folder for each network.
     package_data={
         "keras_corrupt.models": [
@@ -93,9 +110,9 @@ setup(
             *SQUAD,
             *TRANSLATION,
             "hypothesis>=6.100",
-            "ipykernel>=6.29",
+            "ipython>=8.20",
             "keras-hub>=0.21",
-            "nbclient>=0.10",
+            "nbformat>=5.10",
             "pytest>=8.0",
             "pytest-xdist>=3.6",
             "ruff>=0.9",

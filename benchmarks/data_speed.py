@@ -67,7 +67,7 @@ def ours(text, vocabulary, output, workers=1):
         text,
         output,
         vocabulary=vocabulary,
-        max_length=LENGTH,
+        sequence_length=LENGTH,
         workers=workers,
         progress=False,
     )

@@ -1,6 +1,7 @@
 """Pretrains forms of ELECTRA for equally many steps, and fine-tunes them.
 
-    python -m keras_corrupt.data prepare --corpus CORPUS --output DATA --max_length 64
+    python -m keras_corrupt.data prepare --corpus CORPUS --output DATA \\
+        --sequence_length 64
     python -m benchmarks.electra_forms objectives DATA --glue GLUE_DIR --output RESULTS
     python -m benchmarks.electra_forms generators DATA --glue GLUE_DIR --output RESULTS
 

@@ -1,6 +1,7 @@
 """Trains systems at equal compute and draws their learning curves.
 
-    python -m keras_corrupt.data prepare --corpus CORPUS --output DATA --max_length 64
+    python -m keras_corrupt.data prepare --corpus CORPUS --output DATA \\
+        --sequence_length 64
     python -m benchmarks.equal_compute DATA --output RESULTS
     python -m benchmarks.equal_compute DATA --output RESULTS \\
         --systems MaskedLM TwoTower Electric ElectraTT

@@ -1,6 +1,7 @@
 """Trains with one mask of each text, with K independent and with K disjoint ones.
 
-    python -m keras_corrupt.data prepare --corpus CORPUS --output DATA --max_length 64
+    python -m keras_corrupt.data prepare --corpus CORPUS --output DATA \\
+        --sequence_length 64
     python -m benchmarks.fully_explored DATA --output RESULTS
 
 Equal compute (Zheng et al., 2020, section 4.2): every update has `--sequences` masked

@@ -1,6 +1,7 @@
 """Pretrains ELECTRA in float32 and in mixed bfloat16, and compares the losses.
 
-    python -m keras_corrupt.data prepare --corpus CORPUS --output DATA --max_length 64
+    python -m keras_corrupt.data prepare --corpus CORPUS --output DATA \\
+        --sequence_length 64
     python -m benchmarks.precision DATA --output RESULTS
 
 Some seeds each, on the same examples in the same order. Writes a table and a plot: the

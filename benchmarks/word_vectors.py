@@ -13,6 +13,7 @@ from pathlib import Path
 
 import tyro
 
+from keras_corrupt.data import open_corpus
 from keras_corrupt.semi_supervised.sentences import unlabelled_sentences
 
 
@@ -41,7 +42,7 @@ class LowerCased:
         self.text = text
 
     def __iter__(self):
-        for words in unlabelled_sentences(self.text):
+        for words in unlabelled_sentences(open_corpus(self.text)):
             yield [word.lower() for word in words]
 
 

@@ -62,9 +62,11 @@ def task(config):
 
 def made_task(settings):
     """Makes a task of Python's documentation: sentences, their words reversed."""
+    from keras_corrupt.data import open_corpus
     from keras_corrupt.semi_supervised.sentences import unlabelled_sentences
 
-    sentences = islice(unlabelled_sentences("python-docs", max_length=20), 1000)
+    corpus = open_corpus("python-docs")
+    sentences = islice(unlabelled_sentences(corpus, max_length=20), 1000)
     sentences = list(sentences)
     with tempfile.TemporaryDirectory() as directory:
         files = {}

@@ -18,6 +18,7 @@ The thesis starts RTE and STS from a model of MNLI (5.2.4). So does a second run
 import dataclasses
 
 from keras_corrupt.downstream import FinetuneConfig, main
+from keras_corrupt.tasks import miniature
 from keras_corrupt.tasks.glue import TASKS, GlueTask, WinogradTask
 
 
@@ -47,4 +48,4 @@ def config():
 
 
 if __name__ == "__main__":
-    main(config(), tasks, __doc__)
+    main(config(), tasks, __doc__, miniature.glue)

@@ -33,6 +33,7 @@ import dataclasses
 
 from keras_corrupt.downstream import main
 from keras_corrupt.multitask import MultiTaskConfig
+from keras_corrupt.tasks import miniature
 from keras_corrupt.tasks.glue import TASKS, GlueTask, WinogradTask
 from keras_corrupt.tasks.task_files import read_task_file
 
@@ -73,4 +74,4 @@ def config():
 
 
 if __name__ == "__main__":
-    main(config(), tasks, __doc__, run)
+    main(config(), tasks, __doc__, miniature.glue, run)

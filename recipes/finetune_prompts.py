@@ -17,6 +17,7 @@ import statistics
 from collections import defaultdict
 
 from keras_corrupt.downstream import FinetuneConfig, main
+from keras_corrupt.tasks import miniature
 from keras_corrupt.tasks.few_shot import GLUE_PROMPTS, few_examples, prompted
 from keras_corrupt.tasks.glue import GlueTask
 
@@ -37,6 +38,12 @@ class Config(FinetuneConfig):
     """Whether a prompt is followed by those of training examples, one of each class."""
     num_contexts: int = 4
     """How many draws of demonstrations an example is read with."""
+
+    def shrunk(self):
+        fewer = min(self.examples_per_class, 3)
+        return dataclasses.replace(
+            super().shrunk(), examples_per_class=fewer, splits=min(self.splits, 2)
+        )
 
     @property
     def least(self):
@@ -68,6 +75,17 @@ def config():
     )
 
 
+def small_files(folder):
+    """Writes GLUE's files, and a new model that knows their words."""
+    from keras_corrupt.models import Electra, MaskedLM
+
+    tokenizer = Electra.from_preset("tiny_en").tokenizer
+    sizes = {"vocabulary_size": tokenizer.vocabulary_size}
+    model = MaskedLM.from_preset("tiny", encoder=sizes, tokenizer=tokenizer)
+    model.save_to_preset(folder / "preset")
+    return {**miniature.glue(folder), "preset": str(folder / "preset")}
+
+
 def summary(rows):
     """Returns a line for each task: the mean over its draws and their deviation."""
     scores = defaultdict(list)
@@ -81,5 +99,5 @@ def summary(rows):
 
 
 if __name__ == "__main__":
-    rows = main(config(), tasks, __doc__)
+    rows = main(config(), tasks, __doc__, small_files)
     print(f"\nMean (standard deviation) over draws:\n{summary(rows)}")

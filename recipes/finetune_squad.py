@@ -12,6 +12,7 @@ import dataclasses
 from typing import Literal
 
 from keras_corrupt.downstream import FinetuneConfig, main
+from keras_corrupt.tasks import miniature
 from keras_corrupt.tasks.squad import SquadTask
 
 
@@ -41,4 +42,4 @@ def config():
 
 
 if __name__ == "__main__":
-    main(config(), tasks, __doc__)
+    main(config(), tasks, __doc__, miniature.squad)

@@ -21,6 +21,7 @@ import dataclasses
 from typing import Literal
 
 from keras_corrupt.downstream import FinetuneConfig, main
+from keras_corrupt.tasks import miniature
 from keras_corrupt.tasks.domain_tasks import DomainTask
 from keras_corrupt.tasks.few_shot import prompted
 from keras_corrupt.tasks.tables import Columns, TableTask
@@ -99,4 +100,4 @@ def config():
 
 
 if __name__ == "__main__":
-    main(config(), tasks, __doc__)
+    main(config(), tasks, __doc__, miniature.text)

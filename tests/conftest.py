@@ -2,12 +2,10 @@ import os
 
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
 os.environ.setdefault("CUDA_VISIBLE_DEVICES", "-1")
-# Compiling takes much longer than running what is compiled. XLA's new emitters for
-# fusions take twice as long as its old ones, also for one multiplication.
+# Compiling takes much longer than running what is compiled.
 os.environ.setdefault(
     "XLA_FLAGS",
-    "--xla_backend_optimization_level=0 --xla_llvm_disable_expensive_passes=true "
-    "--xla_cpu_use_fusion_emitters=false",
+    "--xla_backend_optimization_level=0 --xla_llvm_disable_expensive_passes=true",
 )
 
 import functools
@@ -22,6 +20,7 @@ import tensorflow as tf
 
 from keras_corrupt.data.autotuning import without_autotuning
 from keras_corrupt.tokenizers import WordPieceTokenizer
+from tests.slow import is_slow
 
 #: Tests of code that computes nothing with Keras: one backend is enough.
 WITHOUT_KERAS = (
@@ -33,6 +32,19 @@ WITHOUT_KERAS = (
     "tokenizers",
 )
 
+#: Slow tests of these folders run on both backends, slow tests of others on TensorFlow,
+#: but for those that are marked `both_backends`.
+COMPUTING = (
+    "corruption",
+    "devices",
+    "encoders",
+    "fidelity",
+    "heads",
+    "kernels",
+    "models",
+    "semi_supervised",
+)
+
 # What records the fixtures needs other libraries than the tests do.
 collect_ignore = ["fixtures"]
 
@@ -42,11 +54,12 @@ COMPILED = keras.backend.backend() == "jax"
 
 SPECIAL = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
 
-#: Two small networks; ids 0, 2 and 3 are [PAD], [CLS] and [SEP], 4 is [MASK].
+#: Two small networks. Ids 0, 2 and 3 are [PAD], [CLS] and [SEP], 4 is [MASK]. Tests in
+#: which layers matter add one.
 SIZES = {
     "discriminator": {
         "vocabulary_size": 50,
-        "num_layers": 2,
+        "num_layers": 1,
         "hidden_size": 16,
         "intermediate_size": 32,
         "num_heads": 2,
@@ -63,9 +76,16 @@ SIZES = {
 def pytest_collection_modifyitems(items):
     here = Path(__file__).parent
     for item in items:
-        if here in item.path.parents:
-            if item.path.relative_to(here).parts[0] in WITHOUT_KERAS:
-                item.add_marker("tensorflow_only")
+        if here not in item.path.parents:  # an example in a docstring
+            continue
+        *folders, _ = (room, *_) = item.path.relative_to(here).parts
+        once = room in WITHOUT_KERAS
+        if is_slow(item.nodeid):
+            item.add_marker("slow")
+            whole_run = room not in COMPUTING or "whole_runs" in folders
+            once |= whole_run and not item.get_closest_marker("both_backends")
+        if once:
+            item.add_marker("tensorflow_only")
 
 
 # All that is iterated over passes through this method, also what Keras makes.

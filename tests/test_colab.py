@@ -1,15 +1,18 @@
-"""The notebooks in colab/, executed in a kernel, in miniature."""
+"""The notebooks in colab/, executed in miniature."""
 
 import ast
 import json
 import os
 import random
 import re
+import sys
 from pathlib import Path
 
+import keras
 import nbformat
 import pytest
-from nbclient import NotebookClient
+from IPython.core.interactiveshell import InteractiveShell
+from IPython.utils.capture import capture_output
 
 from keras_corrupt.models import Electra
 from keras_corrupt.tokenizers import SPECIAL_TOKENS, WordPieceTokenizer, load
@@ -50,33 +53,36 @@ def parameters_of(notebook):
     return index, {target.id for node in body for target in node.targets}
 
 
-def execute(name, folder, **parameters):
-    """Executes a notebook in `folder` with other parameters; returns what it prints.
+@pytest.fixture
+def execute(tmp_path, monkeypatch):
+    """Returns a function that executes a notebook in this process, in `tmp_path`.
 
-    The package is importable, so that the notebook does not install it.
+    It takes the notebook's name and other parameters, and returns what each cell
+    prints. The package is importable, so that the notebook does not install it.
     """
-    notebook = read(ROOT / "colab" / f"{name}.ipynb")
-    index, names = parameters_of(notebook)
-    assert parameters.keys() <= names
-    lines = [f"{key} = {value!r}" for key, value in parameters.items()]
-    cell = nbformat.v4.new_code_cell("\n".join(lines))
-    notebook.cells.insert(index + 1, cell)
-    environment = os.environ | {
-        "PYTHONPATH": os.pathsep.join([str(ROOT), os.environ.get("PYTHONPATH", "")]),
-        "MPLBACKEND": "agg",
-    }
-    environment.pop("COLAB_RELEASE_TAG", None)
-    client = NotebookClient(
-        notebook, timeout=600, resources={"metadata": {"path": str(folder)}}
-    )
-    client.execute(env=environment)
-    return {  # by cell
-        cell.id: "".join(
-            output.text for output in cell.outputs if output.get("name") == "stdout"
-        )
-        for cell in notebook.cells
-        if cell.cell_type == "code"
-    }
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "path", [str(ROOT), *sys.path])
+    monkeypatch.setenv("KERAS_BACKEND", keras.backend.backend())
+    monkeypatch.setenv("PYTHONPATH", os.pathsep.join([str(ROOT), *sys.path]))
+    monkeypatch.delenv("COLAB_RELEASE_TAG", raising=False)
+
+    def run(name, **parameters):
+        notebook = read(ROOT / "colab" / f"{name}.ipynb")
+        index, names = parameters_of(notebook)
+        assert parameters.keys() <= names
+        shell, printed = InteractiveShell.instance(), {}
+        for i, cell in enumerate(notebook.cells):
+            if cell.cell_type == "code":
+                with capture_output() as captured:  # apart from what is displayed
+                    ran = shell.run_cell(cell.source)
+                ran.raise_error()
+                printed[cell.id] = captured.stdout
+            if i == index:
+                shell.user_ns.update(parameters)
+        return printed
+
+    yield run
+    InteractiveShell.clear_instance()
 
 
 def assert_loss_fell(run):
@@ -88,7 +94,8 @@ def assert_loss_fell(run):
     assert (run / "curves.png").stat().st_size > 1000
 
 
-def test_quickstart(tmp_path):
+@pytest.mark.both_backends
+def test_quickstart(execute, tmp_path):
     rng = random.Random(0)
     words = {"1": ["delight", "joy", "gem"], "0": ["bore", "mess", "failure"]}
 
@@ -108,7 +115,6 @@ def test_quickstart(tmp_path):
 
     printed = execute(
         "quickstart_tpu",
-        tmp_path,
         **SMALL,
         CORPUS=("reviews.txt",),
         VOCABULARY_SIZE=200,
@@ -133,7 +139,7 @@ def test_quickstart(tmp_path):
 
 
 @pytest.mark.tensorflow_only  # Once is enough.
-def test_pretrain_your_language(tmp_path):
+def test_pretrain_your_language(execute, tmp_path):
     rng = random.Random(0)
     words = {
         "NOUN": ["Äpfel", "Straßen", "Vögel"],
@@ -156,7 +162,6 @@ def test_pretrain_your_language(tmp_path):
 
     printed = execute(
         "pretrain_your_language",
-        tmp_path,
         **SMALL,
         CORPUS=("text.txt",),
         VOCABULARY_SIZE=150,
@@ -182,7 +187,7 @@ def test_pretrain_your_language(tmp_path):
 
 
 @pytest.mark.tensorflow_only  # Once is enough.
-def test_adapt_to_your_domain(tmp_path):
+def test_adapt_to_your_domain(execute, tmp_path):
     rng = random.Random(0)
     animals, words = ["cat", "dog"], ["the", "sat", "ran", "on", "under", "mat"]
 
@@ -205,7 +210,6 @@ def test_adapt_to_your_domain(tmp_path):
     small = {name: value for name, value in SMALL.items() if name != "PRESET"}
     printed = execute(
         "adapt_to_your_domain",
-        tmp_path,
         **small | {"STEPS": 60, "LEARNING_RATE": 1e-2, "INTERVAL": 30},
         START="start",
         CORPUS=("domain.txt",),
@@ -233,7 +237,7 @@ def test_adapt_to_your_domain(tmp_path):
 
 
 @pytest.mark.tensorflow_only  # Once is enough.
-def test_semi_supervised_tagging(tmp_path):
+def test_semi_supervised_tagging(execute, tmp_path):
     rng = random.Random(0)
     names, verbs = ["Ada Ortiz", "Bo", "Cy Dunn"], ["saw", "met", "heard"]
 
@@ -253,7 +257,6 @@ def test_semi_supervised_tagging(tmp_path):
 
     printed = execute(
         "semi_supervised_tagging",
-        tmp_path,
         TRAIN="train",
         DEV="dev",
         UNLABELLED=("text.txt",),
@@ -279,8 +282,8 @@ def test_semi_supervised_tagging(tmp_path):
 
 
 @pytest.mark.tensorflow_only  # Once is enough.
-def test_use_your_encoder(tmp_path):
-    printed = execute("use_your_encoder", tmp_path)
+def test_use_your_encoder(execute):
+    printed = execute("use_your_encoder")
     assert printed["vectors"].splitlines()[0].endswith("~ A boat went out to sea.")
     assert "'generator', 'model.safetensors'" in printed["hugging-face"]
     assert printed["back"].startswith("Electra ['the', 'ship', 'left', ")

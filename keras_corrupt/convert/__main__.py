@@ -4,6 +4,7 @@ from typing import Annotated, Literal
 
 import tyro
 
+from keras_corrupt.devices.interrupts import ends_in_a_line
 from keras_corrupt.devices.log_level import hide_start_up_lines
 
 
@@ -43,6 +44,7 @@ def convert(
         print("  not checked: the format's own library is not installed")
 
 
+@ends_in_a_line("The same command begins again.")
 def main() -> None:
     """Runs the command line."""
     hide_start_up_lines()

@@ -19,7 +19,8 @@ from keras_corrupt.convert.files import new_directory
 from keras_corrupt.convert.hubs import local_copy
 from keras_corrupt.convert.options import Options
 from keras_corrupt.downstream.model import load_preset
-from keras_corrupt.models import preset_directory
+from keras_corrupt.models import Pretrainer, preset_directory
+from keras_corrupt.models.one_state import warn_of_one_state
 from keras_corrupt.models.trained_presets import trained_presets
 
 #: Format -> its module.
@@ -110,7 +111,10 @@ def read(path, options):
     try:
         for module in SOURCES:
             if module.recognises(path):
-                return module.read(path, options)
+                model, left_out = module.read(path, options)
+                if isinstance(model, Pretrainer):
+                    warn_of_one_state(model, path)
+                return model, left_out
     except Exception as error:  # foreign content makes whatever error it likes
         text = " ".join(str(error).split())[:500]
         named = text if str(path) in text else f"{path}: {text}"

@@ -103,7 +103,7 @@ def find_tokenizer(directory):
         config = read_json(directory / "tokenizer_config.json")
     lowercase = config.get("do_lower_case")
     if lowercase is None:
-        words = filter(str.isalpha, read_vocabulary(path))
+        words = filter(str.isalpha, map(str.strip, read_vocabulary(path)))
         lowercase = all(word == word.lower() for word in words)
     accents = config.get("strip_accents")
     return tokenizers.from_file(

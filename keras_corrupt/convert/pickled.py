@@ -18,7 +18,13 @@ def pickled_weights(directory):
     """
     path = directory / FILE
     if not path.is_file():
-        raise ValueError(f"{directory} has no model.safetensors.")
+        remedy = ""
+        if (directory / "tf_model.h5").is_file():
+            remedy = (
+                " Its tf_model.h5 is in Keras 2's format: let Transformers 4 load it "
+                "with `from_tf=True`, and save it."
+            )
+        raise ValueError(f"{directory} has no model.safetensors.{remedy}")
     try:
         import torch
     except ImportError as error:

@@ -8,6 +8,7 @@ from keras_corrupt.corruption.masking import (
     gather_tokens,
     mask_tokens,
     maskable_tokens,
+    num_chosen,
     num_masked,
 )
 from keras_corrupt.corruption.replacement import add_up, replace_tokens
@@ -30,6 +31,7 @@ __all__ = [
     "hardest_negatives",
     "mask_tokens",
     "maskable_tokens",
+    "num_chosen",
     "num_masked",
     "replace_tokens",
     "sample_negatives",

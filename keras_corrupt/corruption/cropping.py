@@ -36,19 +36,19 @@ def crop_texts(inputs, fraction, seed, padding_id=0):
     [[2, 7, 8, 3, 0, 0]]
     """
     batch, length = ops.shape(inputs["token_ids"])
-    tokens = ops.sum(ops.cast(inputs["padding_mask"], "float32"), axis=1)
-    behind = ops.maximum(tokens - 1.0, 0.0)
-    # The small constant undoes float32's rounding up of, say, 0.9 * 100.
-    kept = ops.ceil(fraction * behind - 1e-4)  # [batch]
+    tokens = ops.sum(ops.cast(inputs["padding_mask"], "int32"), axis=1)
+    behind = ops.maximum(tokens - 1, 0)
+    kept = num_masked(fraction, behind)  # [batch]
     # As many starts as there are places: the draw is below 1, but not its product.
     places = behind - kept
     draw = keras.random.uniform((batch,), seed=seed, dtype="float32")
-    start = ops.minimum(ops.floor(draw * (places + 1.0)), places)
+    start = ops.cast(draw * ops.cast(places + 1, "float32"), "int32")
+    start = ops.minimum(start, places)
 
     slot = ops.arange(1 + num_masked(fraction, length - 1), dtype="int32")[None, :]
-    real = ops.cast(slot <= ops.cast(kept, "int32")[:, None], "int32")
+    real = ops.cast(slot <= kept[:, None], "int32")
     real = real * ops.cast(tokens > 0, "int32")[:, None]
-    source = ops.where(slot > 0, slot + ops.cast(start, "int32")[:, None], 0)
+    source = ops.where(slot > 0, slot + start[:, None], 0)
     source = ops.minimum(source, length - 1)
 
     def part(name):

@@ -28,13 +28,14 @@ class Masking(NamedTuple):
 def num_masked(mask_rate, length):
     """Returns `ceil(mask_rate * length)`, the masked slots of a sequence.
 
-    Clark's thesis, 5.1: k = ceil(0.15 n). It is an int; an int32 scalar where the
-    length is one, because it is known only in a running graph.
+    Clark's thesis, 5.1: k = ceil(0.15 n). It is an int; an int32 tensor where the
+    length is a tensor, because it is known only in a running graph.
 
     >>> num_masked(0.15, 128), num_masked(0.25, 512), num_masked(0.15, 100)
     (20, 128, 15)
     """
     if not isinstance(length, numbers.Real):
+        # The small constant undoes float32's rounding up of, say, 0.15 * 100.
         wanted = mask_rate * ops.cast(length, "float32")
         return ops.cast(ops.ceil(wanted - 1e-4), "int32")
     # The product is rounded first: 0.15 * 100 is 15.000000000000002 in floats.
@@ -52,6 +53,24 @@ def maskable_tokens(inputs, unmaskable_ids):
     for unmaskable_id in unmaskable_ids:
         maskable = ops.logical_and(maskable, inputs["token_ids"] != unmaskable_id)
     return maskable
+
+
+def num_chosen(inputs, maskable, mask_rate, num_masks=1):
+    """Counts the tokens that `choose_positions` chooses, and from which it does.
+
+    Args:
+        inputs: The model's inputs; `padding_mask` is read.
+        maskable: What `maskable_tokens` returned.
+        mask_rate: See `choose_positions`.
+        num_masks: See there.
+
+    Returns:
+        Two int32 `[batch]`: the tokens chosen for each mask, and the maskable tokens.
+    """
+    length = ops.sum(ops.cast(inputs["padding_mask"], "int32"), axis=1)
+    available = ops.sum(ops.cast(maskable, "int32"), axis=1)
+    wanted = num_masked(mask_rate, length)
+    return ops.minimum(wanted, available // num_masks), available
 
 
 def choose_positions(inputs, mask_rate, unmaskable_ids, seed, num_masks=1):
@@ -82,12 +101,8 @@ def choose_positions(inputs, mask_rate, unmaskable_ids, seed, num_masks=1):
     keys = keras.random.uniform(ops.shape(token_ids), seed=seed, dtype="float32")
     keys = ops.where(maskable, keys, -1.0)
     _, positions = ops.top_k(keys, num_masks * slots, sorted=True)
-    length = ops.sum(ops.cast(inputs["padding_mask"], "float32"), axis=1)
-    # The small constant undoes float32's rounding up of, say, 0.15 * 100.
-    wanted = ops.ceil(mask_rate * length - 1e-4)
-    available = ops.sum(ops.cast(maskable, "float32"), axis=1)
-    count = ops.minimum(wanted, ops.floor(available / num_masks))  # [batch]
-    slot = ops.arange(slots, dtype="float32")
+    count, _ = num_chosen(inputs, maskable, mask_rate, num_masks)
+    slot = ops.arange(slots, dtype="int32")
     # A slot's positions by mask: what falls behind the available ones has weight 0.
     positions = ops.reshape(positions, (batch, slots, num_masks))
     positions = ops.reshape(ops.transpose(positions, (0, 2, 1)), (-1, slots))

@@ -3,7 +3,12 @@
 import keras
 from keras import ops
 
-from keras_corrupt.corruption.masking import Masking, maskable_tokens, slots_of
+from keras_corrupt.corruption.masking import (
+    Masking,
+    maskable_tokens,
+    num_masked,
+    slots_of,
+)
 
 #: Words or spans that may fail to fit before a sequence's draw ends.
 MISFITS = 3
@@ -95,11 +100,9 @@ def _shifted(booleans):
 def _choose(inputs, mask_rate, maskable, starts, seed, num_masks):
     """Draws units, each a maskable token marked in `starts` and those that follow."""
     batch, length = ops.shape(inputs["token_ids"])
-    real = ops.sum(ops.cast(inputs["padding_mask"], "float32"), axis=1)
-    # The small constant undoes float32's rounding up of, say, 0.15 * 100.
-    room = ops.cast(ops.ceil(mask_rate * real - 1e-4), "int32")[:, None]
+    real = ops.sum(ops.cast(inputs["padding_mask"], "int32"), axis=1, keepdims=True)
     slots = slots_of(mask_rate, length, num_masks)
-    room = ops.minimum(room, slots)
+    room = ops.minimum(num_masked(mask_rate, real), slots)
 
     # The unit of each token, counted from 0. Tokens before the first start ([CLS]) are
     # not maskable, so it does not matter that they count as of unit 0.

@@ -9,6 +9,7 @@ from keras_corrupt.data import segmentation
 from keras_corrupt.data.corpus import CorpusError
 from keras_corrupt.data.info import DatasetError, DatasetInfo, load_dataset_info
 from keras_corrupt.data.prepare import prepare_dataset
+from keras_corrupt.devices.interrupts import ends_in_a_line
 from keras_corrupt.devices.log_level import hide_start_up_lines
 from keras_corrupt.tokenizers import load
 
@@ -22,12 +23,13 @@ def prepare(
     lowercase: bool = True,
     strip_accents: bool = True,
     language_neutral: bool = False,
-    max_length: int = 128,
+    sequence_length: int = 128,
     validation_fraction: float = 0.005,
     shard_bytes: int = 100_000_000,
     seed: int = 0,
     workers: int | None = None,
     on_bad_bytes: Literal["error", "skip"] = "error",
+    on_bad_rows: Literal["error", "skip"] = "error",
     documents: Literal["blank_lines", "lines"] = "blank_lines",
     grow_vocabulary: int = 0,
     progress: bool = True,
@@ -47,12 +49,14 @@ def prepare(
             --language_neutral; --no_strip_accents keeps them.
         language_neutral: Treat every script alike (NFKC, no CJK rule; WordPiece only).
             A model on such data cannot be exported together with its tokenizer.
-        max_length: Tokens of the longest example.
+        sequence_length: Tokens of the longest example.
         validation_fraction: Share of the documents to hold out; each split needs one.
         shard_bytes: Size of a training shard.
         seed: Seed of all random choices.
         workers: Processes; by default one for each available CPU.
         on_bad_bytes: What to do about lines that are not UTF-8.
+        on_bad_rows: What to do about lines of .jsonl files that are no JSON object with
+            a string in the field "text".
         documents: What the documents of a .txt file are: separated by blank lines, or
             lines, each of them one.
         grow_vocabulary: Pieces to add to a given vocabulary (WordPiece only): those of
@@ -68,12 +72,13 @@ def prepare(
         lowercase=lowercase,
         strip_accents=strip_accents,
         language_neutral=language_neutral,
-        max_length=max_length,
+        sequence_length=sequence_length,
         validation_fraction=validation_fraction,
         shard_bytes=shard_bytes,
         seed=seed,
         workers=workers,
         on_bad_bytes=on_bad_bytes,
+        on_bad_rows=on_bad_rows,
         documents=documents,
         grow_vocabulary=grow_vocabulary,
         progress=progress,
@@ -155,11 +160,11 @@ def _summary(info: DatasetInfo) -> str:
         )
     if info.segmentation:
         lines.append(f"  {segmentation.summary(info.segmentation)}")
-    if info.skipped_lines:
-        lines.append(f"  {info.skipped_lines:,} lines skipped that were not UTF-8")
+    lines.append(f"  from {info.describe_corpus()}")
     return "\n".join(lines)
 
 
+@ends_in_a_line("The same command begins again.")
 def main() -> None:
     """Runs the command line."""
     hide_start_up_lines()

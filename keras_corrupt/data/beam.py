@@ -16,7 +16,8 @@ know either.
 import argparse
 import os
 import zlib
-from collections.abc import Iterator, Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
 from keras_corrupt.data.chunks import (
@@ -31,11 +32,13 @@ from keras_corrupt.data.info import DatasetInfo, Shard, load_dataset_info
 from keras_corrupt.data.plan import Plan
 from keras_corrupt.data.prepared_directory import (
     ShardWriter,
+    describe_sources,
     find_prepared,
     finish_directory,
     new_directory,
 )
 from keras_corrupt.data.segmentation import describe_segmentation, summary, warning
+from keras_corrupt.devices.interrupts import ends_in_a_line
 from keras_corrupt.devices.log_level import hide_start_up_lines
 from keras_corrupt.tokenizers import KINDS, load
 
@@ -76,8 +79,7 @@ def prepare_dataset_with_beam(
     sources = plan.sources()
     tokenizer = plan.given_tokenizer()
     settings = plan.settings(tokenizer) | {"num_shards": num_shards}
-    corpus = [source.identity() for source in sources]
-    if prepared := find_prepared(output, settings, corpus):
+    if prepared := find_prepared(output, settings, sources):
         return prepared
     options = beam.options.pipeline_options.PipelineOptions(list(beam_options))
     with new_directory(output) as partial:
@@ -86,7 +88,8 @@ def prepare_dataset_with_beam(
         tokenizer.save(partial)
         described = {
             "settings": settings,
-            "corpus": corpus,
+            "corpus": describe_sources(sources),
+            "left_out": sources.left_out,
             "segmentation": describe_segmentation(tokenizer, held_out),
         }
         with beam.Pipeline(options=options) as pipeline:
@@ -117,7 +120,7 @@ def _build(
         )
     )
     totals = encoded.totals | "sum" >> beam.CombineGlobally(_SumTotals(directory))
-    skipped = read.skipped | "skipped" >> beam.CombineGlobally(sum)
+    skipped = read.skipped | "skipped" >> beam.CombineGlobally(_sum_counts)
     shards = (
         encoded.records
         | "group" >> beam.GroupByKey()
@@ -131,7 +134,7 @@ def _build(
             _finish,
             described,
             totals=beam.pvalue.AsSingleton(totals),
-            skipped_lines=beam.pvalue.AsSingleton(skipped),
+            skipped=beam.pvalue.AsSingleton(skipped),
             shards=beam.pvalue.AsList(shards),
         )
     )
@@ -140,7 +143,11 @@ def _build(
 def _read(numbered_source: tuple[int, Source]) -> Iterator:
     number, source = numbered_source
     yield from read_chunks(source, number)
-    yield beam.pvalue.TaggedOutput("skipped", source.skipped_lines)
+    yield beam.pvalue.TaggedOutput("skipped", source.skipped)
+
+
+def _sum_counts(counts: Iterable[Counter]) -> Counter:
+    return sum(counts, Counter())
 
 
 class _Encode(beam.DoFn):
@@ -156,7 +163,7 @@ class _Encode(beam.DoFn):
         encoded = encode_chunk(
             chunk,
             self._tokenizer,
-            max_length=self._plan.max_length,
+            max_length=self._plan.sequence_length,
             validation_fraction=self._plan.validation_fraction,
             seed=self._plan.seed,
         )
@@ -211,7 +218,7 @@ def _finish(
     described: dict,
     *,
     totals: Totals,
-    skipped_lines: int,
+    skipped: Counter,
     shards: list[tuple[str, Shard]],
 ) -> None:
     by_split = {"train": [], "validation": []}
@@ -223,10 +230,11 @@ def _finish(
         tokenizer=load(directory),
         totals=totals,
         shards=by_split,
-        skipped_lines=skipped_lines,
+        skipped=skipped,
     )
 
 
+@ends_in_a_line("The same command begins again.")
 def main(arguments: Sequence[str] | None = None) -> None:
     """Runs the command line.
 
@@ -257,7 +265,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         default=defaults.tokenizer,
         help="kind of the vocabulary",
     )
-    for name in ("vocabulary_size", "grow_vocabulary", "max_length", "seed"):
+    for name in ("vocabulary_size", "grow_vocabulary", "sequence_length", "seed"):
         default = getattr(defaults, name)
         parser.add_argument(
             *spelled(name), type=int, default=default, help="as prepare_dataset"
@@ -275,12 +283,13 @@ def main(arguments: Sequence[str] | None = None) -> None:
         default=defaults.validation_fraction,
         help="share of the documents to hold out",
     )
-    parser.add_argument(
-        *spelled("on_bad_bytes"),
-        choices=("error", "skip"),
-        default="error",
-        help="lines that are not UTF-8",
-    )
+    for name, help in (
+        ("on_bad_bytes", "lines that are not UTF-8"),
+        ("on_bad_rows", "lines of .jsonl files without a text"),
+    ):
+        parser.add_argument(
+            *spelled(name), choices=("error", "skip"), default="error", help=help
+        )
     parser.add_argument(
         "--documents",
         choices=DOCUMENTS,

@@ -7,30 +7,29 @@ memory.
 """
 
 import dataclasses
-import glob
+import hashlib
 import json
 import os
-import stat
 import sys
+from collections import Counter
 from collections.abc import Iterator, Sequence
 
-from keras_corrupt.data.byte_lines import DamagedFileError, byte_lines
+from keras_corrupt.data.corpus_files import (
+    TEXT,
+    CorpusError,
+    LeftOut,
+    ends_in,
+    find_files,
+)
 from keras_corrupt.data.python_docs import python_documents
+from keras_corrupt.files.text import DamagedFileError, byte_lines, split_lines
 
-_TEXT = (".txt", ".txt.gz", ".txt.xz", ".txt.zst")
-_JSON_LINES = (".jsonl", ".jsonl.gz", ".jsonl.xz", ".jsonl.zst")
-EXTENSIONS = _TEXT + _JSON_LINES
-"""File name endings that `open_corpus` reads."""
 DOCUMENTS = ("blank_lines", "lines")
 """What the documents of a `.txt` file can be."""
 
 # A text line beyond this is read as several lines, so that a file without a single
 # line break (some dumps are) cannot fill the memory.
 _MAX_LINE_BYTES = 1 << 20
-
-
-class CorpusError(ValueError):
-    """A corpus that cannot be read, with the place and the remedy."""
 
 
 @dataclasses.dataclass
@@ -40,20 +39,26 @@ class Source:
     Attributes:
         name: Where the text comes from, as error messages print it.
         on_bad_bytes: `"error"` or `"skip"`, for lines that are not UTF-8.
-        skipped_lines: Lines that the latest `lines()` skipped so far.
+        on_bad_rows: `"error"` or `"skip"`, for lines that are no JSON with a text.
+        skipped: How many `"lines"` and `"rows"` the latest `lines()` skipped so far.
     """
 
     name: str
     on_bad_bytes: str = "error"
-    skipped_lines: int = dataclasses.field(default=0, init=False)
+    on_bad_rows: str = "error"
+    skipped: Counter = dataclasses.field(default_factory=Counter, init=False)
 
     def lines(self) -> Iterator[tuple[int, str]]:
         """Streams the non-blank lines, each with its document's number from 0."""
         raise NotImplementedError
 
     def identity(self) -> dict:
-        """What tells whether the source changed since a dataset was built."""
+        """What tells at once that the source is as it was when a dataset was built."""
         return {"name": self.name}
+
+    def fingerprint(self) -> str | None:
+        """SHA-256 of its content, however it is called; None where it has no files."""
+        return None
 
     @property
     def size(self) -> int:
@@ -63,15 +68,20 @@ class Source:
     def _bad_bytes(self, message: str) -> None:
         if self.on_bad_bytes == "error":
             raise CorpusError(
-                f"{message}. Convert the file to UTF-8, or pass "
-                "on_bad_bytes='skip' to leave such lines out."
+                f"{message}. Convert the file to UTF-8, or pass --on_bad_bytes skip "
+                "(on_bad_bytes='skip') to leave such lines out."
             )
-        self.skipped_lines += 1
+        self.skipped["lines"] += 1
 
 
 @dataclasses.dataclass
 class FileSource(Source):
     """A file in UTF-8; `name` is its path."""
+
+    def fingerprint(self) -> str:
+        """See `Source`; reads the file."""
+        with open(self.name, "rb") as file:
+            return hashlib.file_digest(file, "sha256").hexdigest()
 
     def identity(self) -> dict:
         """Path, size and modification time."""
@@ -89,12 +99,12 @@ class FileSource(Source):
 
     def _decoded_lines(self, max_bytes: int | None) -> Iterator[tuple[int, str]]:
         """Streams `(line number from 1, text)`."""
-        self.skipped_lines = 0
+        self.skipped.clear()
         number, offset = 1, 0
         try:
             for number, offset, line in byte_lines(self.name, max_bytes):
                 try:
-                    text = line.decode("utf-8-sig" if offset == 0 else "utf-8")
+                    text = line.decode("utf-8")
                 except UnicodeDecodeError as error:
                     self._bad_bytes(
                         f"{self.name}: line {number}, byte {offset + error.start}: "
@@ -144,36 +154,48 @@ class JsonLinesSource(FileSource):
         for number, record in self._decoded_lines(None):
             if not record.strip():
                 continue
-            text = self._text(number, record)
             try:
+                text = _text_of(record)
                 text.encode("utf-8")
             except UnicodeEncodeError:
                 self._bad_bytes(
                     f'{self.name}: line {number}: "text" holds half a surrogate '
                     "pair, which is no Unicode text"
                 )
-                continue
-            lines = [line for line in map(str.strip, text.split("\n")) if line]
-            for line in lines:
-                yield document, line
-            document += bool(lines)
+            except (ValueError, RecursionError) as error:
+                self._bad_row(f"{self.name}: line {number}: {error}", error)
+            else:
+                lines = list(filter(None, map(str.strip, split_lines(text))))
+                for line in lines:
+                    yield document, line
+                document += bool(lines)
 
-    def _text(self, number: int, record: str) -> str:
-        try:
-            parsed = json.loads(record)
-        except (ValueError, RecursionError) as error:
+    def _bad_row(self, message: str, error: Exception) -> None:
+        if self.on_bad_rows == "error":
             raise CorpusError(
-                f"{self.name}: line {number}: not JSON ({error}). A .jsonl corpus "
-                "has one object a line."
+                f"{message}. Mend the line, or pass --on_bad_rows skip "
+                "(on_bad_rows='skip') to leave such lines out."
             ) from error
-        text = parsed.get("text") if isinstance(parsed, dict) else None
-        if not isinstance(text, str):
-            found = sorted(parsed) if isinstance(parsed, dict) else type(parsed)
-            raise CorpusError(
-                f'{self.name}: line {number}: no string field "text" (found '
-                f"{found}). Rename the field that holds the document."
-            )
-        return text
+        self.skipped["rows"] += 1
+
+
+def _text_of(record: str) -> str:
+    """Returns the text of a line of JSON; raises a `ValueError` if it has none."""
+    try:
+        parsed = json.loads(record)
+    except (ValueError, RecursionError) as error:
+        raise ValueError(f"not JSON ({error})") from error
+    if not isinstance(parsed, dict):
+        raise ValueError(f"no JSON object but a {type(parsed).__name__}")
+    if "text" not in parsed:
+        raise ValueError(
+            f'no field "text" (found {sorted(parsed)}); the field that holds the '
+            "document must have this name"
+        )
+    if not isinstance(parsed["text"], str):
+        found = json.dumps(parsed["text"])
+        raise ValueError(f'the field "text" is no string but {found:.60}')
+    return parsed["text"]
 
 
 @dataclasses.dataclass
@@ -189,7 +211,7 @@ class TfdsSource(Source):
                 f"{self.name}: needs the package tensorflow-datasets. Install it "
                 "with `pip install tensorflow-datasets`."
             ) from error
-        self.skipped_lines = 0
+        self.skipped.clear()
         name, _, split = self.name.removeprefix("tfds:").partition(":")
         builder = tfds.builder(name)
         if "text" not in builder.info.features:
@@ -200,7 +222,7 @@ class TfdsSource(Source):
         builder.download_and_prepare()
         examples = builder.as_dataset(split=split or "train", shuffle_files=False)
         for document, example in enumerate(tfds.as_numpy(examples)):
-            for number, line in enumerate(example["text"].split(b"\n"), 1):
+            for number, line in enumerate(example["text"].splitlines(), 1):
                 try:
                     text = line.decode("utf-8").strip()
                 except UnicodeDecodeError as error:
@@ -233,21 +255,39 @@ class PythonDocsSource(Source):
                 yield document, line
 
 
+class Corpus(list[Source]):
+    """The sources of a corpus.
+
+    Attributes:
+        left_out: Why files are not read -> how many, and the first one's path.
+    """
+
+    left_out: dict[str, list]
+
+    @property
+    def skipped(self) -> Counter:
+        """How many `"lines"` and `"rows"` the latest reading skipped."""
+        return sum((source.skipped for source in self), Counter())
+
+
 def open_corpus(
     corpus: str | Sequence[str],
     on_bad_bytes: str = "error",
     documents: str = "blank_lines",
-) -> list[Source]:
+    on_bad_rows: str = "error",
+) -> Corpus:
     """Finds the sources of a corpus; reads none of them yet.
 
     Args:
         corpus: One or several of: a file (`.txt`, or `.jsonl`, documents in the field
             "text"; each also `.gz`, `.xz`, `.zst`), a glob, a directory (every such
-            file in it, at any depth), `tfds:NAME` or `tfds:NAME:SPLIT`, or
-            `python-docs`.
+            file in it, at any depth and behind links), `tfds:NAME` or
+            `tfds:NAME:SPLIT`, or `python-docs`.
         on_bad_bytes: `"error"`, or `"skip"` to leave out lines that are not UTF-8.
         documents: What the documents of a `.txt` file are: separated by
             `"blank_lines"`, or `"lines"`, each of them one.
+        on_bad_rows: `"error"`, or `"skip"` to leave out lines of a `.jsonl` file that
+            are no JSON object with a string in the field "text".
 
     Returns:
         The sources, in the order given and sorted within a glob or a directory.
@@ -260,25 +300,26 @@ def open_corpus(
     >>> [source.name for source in open_corpus("python-docs")]
     ['python-docs']
     """
-    if on_bad_bytes not in ("error", "skip"):
-        raise ValueError(f"on_bad_bytes={on_bad_bytes!r}: pass 'error' or 'skip'.")
+    for name, value in (("on_bad_bytes", on_bad_bytes), ("on_bad_rows", on_bad_rows)):
+        if value not in ("error", "skip"):
+            raise ValueError(f"{name}={value!r}: pass 'error' or 'skip'.")
     if documents not in DOCUMENTS:
         raise ValueError(
             f"documents={documents!r}: pass one of {', '.join(DOCUMENTS)}."
         )
     specifications = [corpus] if isinstance(corpus, str | os.PathLike) else corpus
-    sources: list[Source] = []
+    sources, left_out = Corpus(), LeftOut()
     for specification in map(os.fspath, specifications):
         if specification == "python-docs":
             sources.append(PythonDocsSource(specification, on_bad_bytes))
         elif specification.startswith("tfds:"):
             sources.append(TfdsSource(specification, on_bad_bytes))
         else:
-            for path in _matching_files(specification):
-                if path.endswith(_TEXT):
+            for path in find_files(specification, left_out):
+                if ends_in(path, TEXT):
                     source = TextSource(path, on_bad_bytes, documents=documents)
                 else:
-                    source = JsonLinesSource(path, on_bad_bytes)
+                    source = JsonLinesSource(path, on_bad_bytes, on_bad_rows)
                 sources.append(source)
     if not sources:
         raise CorpusError("corpus is empty: name at least one file, glob or data set.")
@@ -292,52 +333,5 @@ def open_corpus(
                 "one of them out."
             )
         found[real] = source.name
+    sources.left_out = left_out
     return sources
-
-
-def _matching_files(specification: str) -> list[str]:
-    if os.path.isdir(specification):
-        paths = sorted(
-            os.path.join(folder, name)
-            for folder, _, names in os.walk(specification)
-            for name in names
-            if name.endswith(EXTENSIONS)
-        )
-        if not paths:
-            raise CorpusError(
-                f"corpus={specification!r}: the directory holds no file ending in "
-                f"{', '.join(EXTENSIONS)}."
-            )
-        return list(map(_checked_file, paths))
-    if os.path.lexists(specification):
-        paths = [specification]
-    else:
-        paths = sorted(glob.glob(specification, recursive=True))
-        paths = [path for path in paths if not os.path.isdir(path)]
-    if not paths:
-        raise CorpusError(
-            f"corpus={specification!r}: no such file, directory or match. Known "
-            "names besides paths: python-docs, tfds:NAME."
-        )
-    for path in paths:
-        if not path.endswith(EXTENSIONS):
-            raise CorpusError(
-                f"{path}: unknown extension. Readable are {', '.join(EXTENSIONS)}."
-            )
-    return list(map(_checked_file, paths))
-
-
-def _checked_file(path: str) -> str:
-    try:
-        status = os.stat(path)
-    except OSError as error:
-        raise CorpusError(
-            f"{path}: cannot be read ({error.strerror}; a link to nothing?). Restore "
-            "the file or take it out of the corpus."
-        ) from error
-    if not stat.S_ISREG(status.st_mode):
-        raise CorpusError(
-            f"{path}: no file but a pipe, a socket or a device. Copy the text to a "
-            "file, or take it out of the corpus."
-        )
-    return path

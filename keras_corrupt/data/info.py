@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 
 from keras_corrupt import tokenizers
+from keras_corrupt.data.corpus_files import describe_left_out
 
 INFO_FILE = "dataset.json"
 UNIGRAMS_FILE = "unigrams.npy"
@@ -64,13 +65,15 @@ class DatasetInfo:
     Attributes:
         directory: Where it is.
         settings: The arguments it was built with, those that change the result.
-        corpus: Name, size and modification time of each source.
+        corpus: Name, size, modification time and SHA-256 of each source.
         max_length: Tokens of the longest example allowed.
         vocabulary_size: Tokens of the vocabulary; every token id is below.
         tokenizer_fingerprint: `Tokenizer.fingerprint` of the tokenizer.
         skipped_lines: Lines left out because they were not UTF-8.
         train: The training split.
         validation: The held-out documents.
+        skipped_rows: Lines of JSON left out because they had no text.
+        left_out: Why files of the corpus were not read -> how many, and the first one.
         segmentation: How the tokenizer cuts held-out text, by `describe_segmentation`,
             or None if this was not recorded.
     """
@@ -85,6 +88,8 @@ class DatasetInfo:
     train: Split
     validation: Split
     segmentation: dict | None = None
+    skipped_rows: int = 0
+    left_out: dict[str, list] = dataclasses.field(default_factory=dict)
 
     @property
     def fingerprint(self) -> str:
@@ -120,6 +125,18 @@ class DatasetInfo:
         if name not in ("train", "validation"):
             raise ValueError(f"split={name!r}: the splits are 'train', 'validation'.")
         return getattr(self, name)
+
+    def describe_corpus(self) -> str:
+        """Says what was read, and what was not.
+
+        Returns:
+            A line.
+        """
+        names = [source["name"] for source in self.corpus]
+        more = f" and {len(names) - 3:,} more" * (len(names) > 3)
+        return f"{', '.join(names[:3])}{more}" + describe_left_out(
+            self.left_out, self.skipped_lines, self.skipped_rows
+        )
 
     def unigrams(self) -> np.ndarray:
         """Counts of each token in the training text.

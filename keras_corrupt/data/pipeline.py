@@ -231,8 +231,8 @@ def _prepared_files(data, split, max_length, vocabulary_size) -> _Files:
         raise DatasetError(
             f"{data}: its examples have up to {info.max_length} tokens, more than "
             f"max_length={max_length}. Prepare the corpus again with "
-            f"max_length={max_length}, or ask for {info.max_length}, a run's "
-            "--sequence_length."
+            f"--sequence_length {max_length}, or train with --sequence_length "
+            f"{info.max_length}."
         )
     if vocabulary_size and vocabulary_size < info.vocabulary_size:
         raise DatasetError(

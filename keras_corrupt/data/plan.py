@@ -7,7 +7,7 @@ import dataclasses
 import os
 from collections.abc import Sequence
 
-from keras_corrupt.data.corpus import Source, open_corpus
+from keras_corrupt.data.corpus import Corpus, Source, open_corpus
 from keras_corrupt.data.examples import MIN_LENGTH
 from keras_corrupt.data.splits import held_out_lines
 from keras_corrupt.tokenizers import KINDS, Tokenizer, from_file
@@ -29,10 +29,11 @@ class Plan:
         lowercase: Normalisation flag.
         strip_accents: Normalisation flag.
         language_neutral: Normalisation flag.
-        max_length: Tokens of the longest example.
+        sequence_length: Tokens of the longest example.
         validation_fraction: Share of documents held out.
         seed: Seed of all random choices.
         on_bad_bytes: `"error"` or `"skip"`.
+        on_bad_rows: `"error"` or `"skip"`.
         documents: `"blank_lines"` or `"lines"`.
         grow_vocabulary: Pieces to add to a given vocabulary.
     """
@@ -44,17 +45,18 @@ class Plan:
     lowercase: bool = True
     strip_accents: bool = True
     language_neutral: bool = False
-    max_length: int = 128
+    sequence_length: int = 128
     validation_fraction: float = 0.005
     seed: int = 0
     on_bad_bytes: str = "error"
+    on_bad_rows: str = "error"
     documents: str = "blank_lines"
     grow_vocabulary: int = 0
 
     def __post_init__(self):
-        if self.max_length < MIN_LENGTH:
+        if self.sequence_length < MIN_LENGTH:
             raise ValueError(
-                f"max_length={self.max_length}: the least is {MIN_LENGTH}."
+                f"sequence_length={self.sequence_length}: the least is {MIN_LENGTH}."
             )
         if not 0 < self.validation_fraction < 1:
             raise ValueError(
@@ -83,9 +85,11 @@ class Plan:
                     f"has {', '.join(self._flags)}. Leave it out."
                 )
 
-    def sources(self) -> list[Source]:
+    def sources(self) -> Corpus:
         """Opens the corpus."""
-        return open_corpus(self.corpus, self.on_bad_bytes, self.documents)
+        return open_corpus(
+            self.corpus, self.on_bad_bytes, self.documents, self.on_bad_rows
+        )
 
     def given_tokenizer(self) -> Tokenizer | None:
         """Loads the vocabulary that the user gave, if one was given."""
@@ -108,13 +112,17 @@ class Plan:
         )
 
     def make_tokenizer(
-        self, given: Tokenizer | None, sources: Sequence[Source]
+        self,
+        given: Tokenizer | None,
+        sources: Sequence[Source],
+        progress: bool = False,
     ) -> Tokenizer:
         """Trains a vocabulary on the corpus, or grows the one that was given.
 
         Args:
             given: That of `given_tokenizer`.
             sources: The corpus; read once, or not at all.
+            progress: Whether a terminal shows bars of progress.
 
         Returns:
             The tokenizer.
@@ -122,7 +130,9 @@ class Plan:
         lines = (line for source in sources for _, line in source.lines())
         if given is None:
             kind = KINDS[self.tokenizer]
-            return kind.train(lines, self.vocabulary_size, **self._flags)
+            return kind.train(
+                lines, self.vocabulary_size, **self._flags, progress=progress
+            )
         if self.grow_vocabulary:
             return grown(given, lines, self.grow_vocabulary)
         return given
@@ -141,10 +151,11 @@ class Plan:
             "tokenizer": self.tokenizer,
             "vocabulary_size": None if tokenizer else self.vocabulary_size,
             **{name: getattr(self, name) for name in _FLAGS},
-            "max_length": self.max_length,
+            "sequence_length": self.sequence_length,
             "validation_fraction": self.validation_fraction,
             "seed": self.seed,
             "on_bad_bytes": self.on_bad_bytes,
+            "on_bad_rows": self.on_bad_rows,
             "documents": self.documents,
             "grow_vocabulary": self.grow_vocabulary,
         }

@@ -22,6 +22,7 @@ from keras_corrupt.data.info import DatasetError, DatasetInfo, Shard, load_datas
 from keras_corrupt.data.plan import Plan
 from keras_corrupt.data.prepared_directory import (
     ShardWriter,
+    describe_sources,
     find_prepared,
     finish_directory,
     new_directory,
@@ -48,12 +49,13 @@ def prepare_dataset(
     lowercase: bool = True,
     strip_accents: bool = True,
     language_neutral: bool = False,
-    max_length: int = 128,
+    sequence_length: int = 128,
     validation_fraction: float = 0.005,
     shard_bytes: int = 100_000_000,
     seed: int = 0,
     workers: int | None = None,
     on_bad_bytes: str = "error",
+    on_bad_rows: str = "error",
     documents: str = "blank_lines",
     grow_vocabulary: int = 0,
     progress: bool = True,
@@ -83,12 +85,14 @@ def prepare_dataset(
             every kind of vocabulary and with `language_neutral`.
         language_neutral: Whether word pieces are to treat every script alike; see
             `WordPieceTokenizer`. The other kinds do.
-        max_length: Tokens of the longest example, special tokens included.
+        sequence_length: Tokens of the longest example, special tokens included.
         validation_fraction: Share of the documents to hold out; each split needs one.
         shard_bytes: Size of a training shard, passed by one record at most.
         seed: Seed of the held-out choice and of the example builder.
         workers: Processes; by default one for each available CPU.
         on_bad_bytes: `"error"`, or `"skip"` to leave out lines that are not UTF-8.
+        on_bad_rows: `"error"`, or `"skip"` to leave out lines of a `.jsonl` file that
+            are no JSON object with a string in the field "text".
         documents: What the documents of a `.txt` file are: separated by
             `"blank_lines"`, or `"lines"`, each of them one.
         grow_vocabulary: Pieces to add to a given vocabulary of word pieces: those of
@@ -113,10 +117,11 @@ def prepare_dataset(
         lowercase=lowercase,
         strip_accents=strip_accents,
         language_neutral=language_neutral,
-        max_length=max_length,
+        sequence_length=sequence_length,
         validation_fraction=validation_fraction,
         seed=seed,
         on_bad_bytes=on_bad_bytes,
+        on_bad_rows=on_bad_rows,
         documents=documents,
         grow_vocabulary=grow_vocabulary,
     )
@@ -128,25 +133,25 @@ def prepare_dataset(
     sources = plan.sources()
     given = plan.given_tokenizer()
     settings = plan.settings(given) | {"shard_bytes": shard_bytes}
-    identities = [source.identity() for source in sources]
-    if prepared := find_prepared(output, settings, identities):
+    if prepared := find_prepared(output, settings, sources):
         return prepared
     with new_directory(output) as partial:
         report = _Progress(progress)
+        corpus_read = describe_sources(sources)
         held_out = plan.held_out_lines(sources)
         if given is None:
             report.say(f"training a vocabulary of {vocabulary_size} tokens")
         if grow_vocabulary:
             old = summary(describe_segmentation(given, held_out))
             report.say(f"growing by {grow_vocabulary} pieces a vocabulary ({old})")
-        used = plan.make_tokenizer(given, sources)
+        used = plan.make_tokenizer(given, sources, progress)
         used.save(partial)
         segmentation = describe_segmentation(used, held_out)
         report.say_tokenizer(used, segmentation)
         totals = Totals(used.vocabulary_size)
         shards = _Shards(partial, shard_bytes)
         options = {
-            "max_length": max_length,
+            "max_length": sequence_length,
             "validation_fraction": validation_fraction,
             "seed": seed,
         }
@@ -160,11 +165,12 @@ def prepare_dataset(
         finish_directory(
             partial,
             settings=settings,
-            corpus=identities,
+            corpus=corpus_read,
+            left_out=sources.left_out,
             tokenizer=used,
             totals=totals,
             shards=shards.close(),
-            skipped_lines=sum(source.skipped_lines for source in sources),
+            skipped=sources.skipped,
             segmentation=segmentation,
         )
         report.update(totals, last=True)

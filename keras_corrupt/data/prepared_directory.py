@@ -8,12 +8,14 @@ import errno
 import hashlib
 import os
 import shutil
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
 
 from keras_corrupt.data.chunks import Totals
+from keras_corrupt.data.corpus import Corpus, Source
 from keras_corrupt.data.info import (
     INFO_FILE,
     UNIGRAMS_FILE,
@@ -37,18 +39,17 @@ _FORMER_SETTINGS = {
     "tokenizer": "wordpiece",
     "documents": "blank_lines",
     "grow_vocabulary": 0,
+    "on_bad_rows": "error",
 }
 
 
-def find_prepared(
-    output: Path, settings: dict, corpus: list[dict]
-) -> DatasetInfo | None:
+def find_prepared(output: Path, settings: dict, sources: Corpus) -> DatasetInfo | None:
     """Looks whether a directory already is the data set that is asked for.
 
     Args:
         output: The directory.
         settings: Asked settings.
-        corpus: Asked sources, by `Source.identity`.
+        sources: The corpus that is asked for.
 
     Returns:
         Its description, or None if the directory is missing or empty.
@@ -68,29 +69,68 @@ def find_prepared(
         )
     info = load_dataset_info(output)
     had = {**_FORMER_SETTINGS, **info.settings}
+    if "max_length" in had:  # its name at first
+        had["sequence_length"] = had.pop("max_length")
     differences = [
         f"{name}: was {had.get(name)!r}, asked {settings.get(name)!r}"
         for name in sorted({*had, *settings})
         if had.get(name) != settings.get(name)
     ]
-    was = {source["name"]: source for source in info.corpus}
-    asked = {source["name"]: source for source in corpus}
-    for name in [*was, *(name for name in asked if name not in was)]:
-        if was.get(name) != asked.get(name):
-            kind = "changed" if name in was and name in asked else None
-            kind = kind or ("no longer asked" if name in was else "was not there")
-            differences.append(f"corpus: {name}: {kind}")
-    if not differences and list(was) != list(asked):
-        differences.append("corpus: another order")
+    differences += _other_sources(info.corpus, sources)
     if differences:
         raise DatasetError(
             f"output={str(output)!r} was prepared otherwise:\n  "
             + "\n  ".join(differences)
             + "\nChoose another output directory, or delete this one to prepare it "
-            "again."
+            f"again. To train on it as it is, pass --data {output}."
         )
     info.check_files()
     return info
+
+
+def _other_sources(was: list[dict], asked: Corpus) -> list[str]:
+    """Lists in what a corpus differs from what was read: its content or its order.
+
+    Files may have been moved, copied and touched since.
+    """
+    if len(was) == len(asked) and all(map(_is_as_it_was, was, asked)):
+        return []
+    had = {source["name"]: source for source in was}
+    now = {source.identity()["name"]: source for source in asked}
+    gone = [name for name in had if name not in now]
+    differences = [f"corpus: {name}: no longer asked" for name in gone]
+    for name, source in now.items():
+        if name not in had:
+            differences.append(f"corpus: {name}: was not there")
+        elif not _is_as_it_was(had[name], source):
+            differences.append(f"corpus: {name}: changed")
+    return differences or ["corpus: another order"]
+
+
+def _is_as_it_was(was: dict, source: Source) -> bool:
+    content = {name: was[name] for name in was if name != "sha256"}
+    if content == source.identity():
+        return True
+    return "sha256" in was and (was["bytes"], was["sha256"]) == (
+        source.size,
+        source.fingerprint(),
+    )
+
+
+def describe_sources(sources: Corpus) -> list[dict]:
+    """Returns by what the sources are recognised later; reads all files.
+
+    Args:
+        sources: The corpus.
+
+    Returns:
+        For each source `Source.identity`, with its fingerprint as `sha256`.
+    """
+    fingerprints = [source.fingerprint() for source in sources]
+    return [
+        source.identity() | ({"sha256": fingerprint} if fingerprint else {})
+        for source, fingerprint in zip(sources, fingerprints, strict=True)
+    ]
 
 
 @contextlib.contextmanager
@@ -220,10 +260,11 @@ def finish_directory(
     *,
     settings: dict,
     corpus: list[dict],
+    left_out: dict[str, list],
     tokenizer: Tokenizer,
     totals: Totals,
     shards: dict[str, list[Shard]],
-    skipped_lines: int,
+    skipped: Counter,
     segmentation: dict,
 ) -> None:
     """Writes the token counts and, last, `dataset.json`.
@@ -231,11 +272,12 @@ def finish_directory(
     Args:
         directory: Holds the shards and the tokenizer.
         settings: By `Plan.settings`.
-        corpus: The sources, by `Source.identity`.
+        corpus: Its sources, by `describe_sources` before they were read.
+        left_out: See `Corpus`.
         tokenizer: The tokenizer used.
         totals: Counts over all chunks.
         shards: Files of each split.
-        skipped_lines: Lines that were left out.
+        skipped: How many lines and rows were left out: see `Source.skipped`.
         segmentation: By `describe_segmentation`.
 
     Raises:
@@ -257,10 +299,12 @@ def finish_directory(
             directory=directory,
             settings=settings,
             corpus=corpus,
-            max_length=settings["max_length"],
+            left_out=left_out,
+            max_length=settings["sequence_length"],
             vocabulary_size=tokenizer.vocabulary_size,
             tokenizer_fingerprint=tokenizer.fingerprint,
-            skipped_lines=skipped_lines,
+            skipped_lines=skipped["lines"],
+            skipped_rows=skipped["rows"],
             segmentation=segmentation,
             **splits,
         )

@@ -15,6 +15,7 @@ from keras_corrupt.downstream.soft_targets import probability
 from keras_corrupt.downstream.span_windows import token_span
 from keras_corrupt.downstream.text_classifier import ClassificationHead
 from keras_corrupt.tasks.glue.winograd import find_schema, other_candidates
+from keras_corrupt.tokenizers.texts import text_tuples
 
 LABELS = ("0", "1")
 
@@ -58,6 +59,7 @@ class CandidateRanker(DownstreamModel):
         The first feature of an example is its own candidate's, those of other phrases
         follow. Examples without a pronoun have none.
         """
+        examples = text_tuples(examples, "examples", (2,))
         rows = []  # (example, text with the candidate in place, targets)
         for i, example in enumerate(examples):
             label = None if labels is None else labels[i]

@@ -16,6 +16,7 @@ from typing import Literal
 
 import tyro
 
+from keras_corrupt.devices.interrupts import ends_in_a_line
 from keras_corrupt.devices.log_level import hide_start_up_lines
 from keras_corrupt.downstream import results
 from keras_corrupt.training.run_directory import locked
@@ -48,6 +49,19 @@ class RunsConfig:
 
     settings: dict[str, int | float | str] = dataclasses.field(default_factory=dict)
     """Settings other than the paper's: names and values of `FineTuningSettings`."""
+    smoke: bool = False
+    """Shrink everything, to see that it runs; files that are not given are made."""
+
+    def shrunk(self):
+        """Returns the `--smoke` form: the same path through the code, in seconds."""
+        return dataclasses.replace(
+            self,
+            seeds=min(self.seeds, 2),
+            max_length=min(self.max_length or 32, 32),
+            max_train_examples=min(self.max_train_examples or 16, 16),
+            max_dev_examples=min(self.max_dev_examples or 16, 16),
+            settings={**self.settings, "epochs": 1, "batch_size": 8},
+        )
 
     @property
     def least(self):
@@ -81,6 +95,10 @@ class FinetuneConfig(RunsConfig):
     ensemble: int = 0
     """How many of the best runs to let predict together; 0 for none."""
 
+    def shrunk(self):
+        one = {"seeds": 1, "ensemble": min(self.ensemble, 1)}
+        return dataclasses.replace(super().shrunk(), **one, retries=0, search=False)
+
     @property
     def least(self):
         return {**super().least, "retries": 0, "ensemble": 0}
@@ -95,14 +113,17 @@ class FinetuneConfig(RunsConfig):
             )
 
 
-def main(config, make_tasks, description, run=None):
+@ends_in_a_line("The same command makes the runs that are missing.")
+def main(recipe, make_tasks, description, miniature, run=None):
     """Runs a recipe from the command line.
 
     Args:
-        config: The recipe's `FinetuneConfig`, or another `RunsConfig`; its fields
-            become flags, its values their defaults.
+        recipe: A `FinetuneConfig`, or another `RunsConfig`; its fields become flags,
+            its values their defaults.
         make_tasks: Function of the configuration that returns the tasks.
         description: Help text, the recipe's docstring.
+        miniature: Function that writes small files into a folder for `--smoke`, and
+            returns the fields that name them. Those that the user gives stay.
         run: Function of the tasks and the configuration; `None` for `finetune`.
 
     Returns:
@@ -110,7 +131,7 @@ def main(config, make_tasks, description, run=None):
     """
     hide_start_up_lines()
     config = tyro.cli(
-        type(config), default=config, description=description, use_underscores=True
+        type(recipe), default=recipe, description=description, use_underscores=True
     )
 
     # Not above: help needs no Keras.
@@ -120,14 +141,23 @@ def main(config, make_tasks, description, run=None):
 
     try:
         config.check()
+        if config.smoke:
+            config = with_miniature(config.shrunk(), recipe, miniature)
         if config.system:
             import_class(config.system, Pretrainer)  # by which presets find it
         return (run or finetune)(make_tasks(config), config)
     except (ValueError, OSError, ImportError, OutOfMemoryError) as error:
         sys.exit(f"Error: {in_flags(str(error), config)}")
-    except KeyboardInterrupt:
-        print("\nStopped. The same command makes the runs that are missing.")
-        sys.exit(130)  # a shell's code for Ctrl-C
+
+
+def with_miniature(config, recipe, miniature):
+    """Returns the configuration with small files where the user gave none."""
+    folder = made_directory(f"{config.output}_miniature")
+    fields = miniature(folder).items()
+    missing = {n: v for n, v in fields if getattr(config, n) == getattr(recipe, n)}
+    if missing:
+        print(f"--smoke: small files are in {folder}.", file=sys.stderr)
+    return dataclasses.replace(config, **missing)
 
 
 def in_flags(message, config):

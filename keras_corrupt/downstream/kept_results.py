@@ -7,9 +7,8 @@ and of every split's examples. Nothing is made anew over one that differs.
 import hashlib
 import json
 import os
-from pathlib import Path
 
-from keras_corrupt.models.trained_presets import directory_of
+from keras_corrupt.models.trained_presets import content_hash
 
 
 def read(path, asked):
@@ -64,13 +63,10 @@ def is_unmarked(result):
 
 def fingerprint(preset):
     """Returns what tells a preset from others: its name, and a hash of its files."""
-    digest = hashlib.sha256()
-    for path in sorted(Path(directory_of(preset)).rglob("*")):
-        if path.is_file():
-            digest.update(path.read_bytes())
-    return f"{os.path.basename(os.path.normpath(preset))} {digest.hexdigest()[:16]}"
+    return f"{os.path.basename(os.path.normpath(preset))} {content_hash(preset)}"
 
 
 def file_fingerprint(path):
     """Returns a hash of a file's content."""
-    return hashlib.sha256(Path(path).read_bytes()).hexdigest()[:16]
+    with open(path, "rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()[:16]

@@ -17,6 +17,7 @@ from keras_corrupt.models.pretrainer import Pretrainer
 from keras_corrupt.models.registry import registered_name
 from keras_corrupt.models.tokenizer_assets import TokenizerAssets
 from keras_corrupt.models.trained_presets import directory_of, trained_presets
+from keras_corrupt.tokenizers.texts import listed
 
 
 class Feature(NamedTuple):
@@ -281,13 +282,10 @@ class DownstreamModel(TokenizerAssets, TextModel):
         """Returns a prediction for each raw example.
 
         Raises:
-            ValueError: They are one text, and no list.
+            ValueError: They are one text, and no list, or one is not of the model's
+                kind.
         """
-        if isinstance(examples, str):
-            raise ValueError(
-                f"`examples` must be a list; got the text {examples!r:.100}."
-            )
-        examples = list(examples)
+        examples = listed(examples, "examples")
         if not examples:
             return []
         features = self.features(examples)

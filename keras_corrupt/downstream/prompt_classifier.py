@@ -18,6 +18,7 @@ from keras_corrupt.downstream.model import DownstreamModel, Feature
 from keras_corrupt.downstream.prompts import Template, demonstration_sets
 from keras_corrupt.downstream.soft_targets import cross_entropy, probabilities
 from keras_corrupt.heads import VocabularyHead
+from keras_corrupt.tokenizers.texts import text_tuples
 
 
 @keras.saving.register_keras_serializable(package="keras_corrupt")
@@ -144,8 +145,9 @@ class PromptClassifier(DownstreamModel):
         demonstrations is not shown itself.
         """
         prompt, tokenizer = self.prompt, self.tokenizer
-        examples = self._checked(examples)
-        shown = self._checked([example for example, _ in self.demonstrations])
+        examples = self._checked(examples, "examples")
+        shown = [example for example, _ in self.demonstrations]
+        shown = self._checked(shown, "demonstrations")
         shown_labels = [label for _, label in self.demonstrations]
         words = dict(zip(self.labels, self.word_ids, strict=True))
         texts, shown_texts = prompt.encode(examples), prompt.encode(shown)
@@ -173,15 +175,15 @@ class PromptClassifier(DownstreamModel):
                 features.append(Feature(inputs, target, i))
         return features
 
-    def _checked(self, examples):
+    def _checked(self, examples, name):
         """Returns examples as tuples of as many texts as the template has slots."""
         num_texts = self.prompt.num_texts
-        pairs = [(e,) if isinstance(e, str) else tuple(e) for e in examples]
+        pairs = text_tuples(examples, name)
         for i, pair in enumerate(pairs):
-            if len(pair) != num_texts or not all(isinstance(x, str) for x in pair):
+            if len(pair) != num_texts:
                 raise ValueError(
                     f"`template` {self.template!r} takes {num_texts} texts; "
-                    f"`examples[{i}]` is {examples[i]!r}."
+                    f"`{name}[{i}]` is {examples[i]!r}."
                 )
         return pairs
 

@@ -20,6 +20,7 @@ from keras_corrupt.downstream.span_windows import (
     window_starts,
 )
 from keras_corrupt.tasks.question_answering import Answer, Question
+from keras_corrupt.tokenizers.texts import text_list, text_tuples
 
 HEADS = {"xlnet": XLNetSpanHead, "bert": BertSpanHead}
 
@@ -123,7 +124,7 @@ class SpanExtractor(DownstreamModel):
         Returns:
             A list of `Window`.
         """
-        examples = [_checked(i, example) for i, example in enumerate(examples)]
+        examples = [Question(*e) for e in text_tuples(examples, "examples", (2,))]
         questions = self.tokenizer.encode_batch([e.question for e in examples])
         # Several questions share a context.
         contexts = list(dict.fromkeys(e.context for e in examples))
@@ -267,11 +268,15 @@ class SpanExtractor(DownstreamModel):
             A list of strings: parts of the contexts, or `""`.
 
         Raises:
-            ValueError: There is not one context for each question.
+            ValueError: There is not one context for each question, or something is no
+                text.
         """
-        if isinstance(questions, str) or len(questions) != len(contexts):
+        questions = text_list(questions, "questions")
+        contexts = text_list(contexts, "contexts")
+        if len(questions) != len(contexts):
             raise ValueError(
-                "`questions` and `contexts` must be lists of strings of one length."
+                f"`questions` and `contexts` must be as many; got {len(questions)} and "
+                f"{len(contexts)}."
             )
         examples = [Question(*pair) for pair in zip(questions, contexts, strict=True)]
         answers = self.predictions(examples, batch_size)
@@ -287,12 +292,3 @@ class SpanExtractor(DownstreamModel):
             "max_answer_length": self.max_answer_length,
             "beam_size": self.beam_size,
         }
-
-
-def _checked(i, example):
-    if len(example) != 2 or not all(isinstance(text, str) for text in example):
-        raise ValueError(
-            f"`examples[{i}]` must be a question and its context, two strings; got "
-            f"{example!r}."
-        )
-    return Question(*example)

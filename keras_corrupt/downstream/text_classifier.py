@@ -7,6 +7,7 @@ from keras import ops
 from keras_corrupt.downstream.model import DownstreamModel, Feature
 from keras_corrupt.downstream.soft_targets import cross_entropy, probabilities
 from keras_corrupt.encoders.embeddings import initializer
+from keras_corrupt.tokenizers.texts import text_tuples
 
 
 @keras.saving.register_keras_serializable(package="keras_corrupt")
@@ -76,17 +77,7 @@ class TextClassifier(DownstreamModel):
 
     def features(self, examples, labels=None):
         """Encodes strings or pairs of strings; see `DownstreamModel.features`."""
-        pairs = [(e,) if isinstance(e, str) else e for e in examples]
-        for i, pair in enumerate(pairs):
-            if not (
-                isinstance(pair, (list, tuple))
-                and len(pair) in (1, 2)
-                and all(isinstance(text, str) for text in pair)
-            ):
-                raise ValueError(
-                    f"`examples[{i}]` must be a string or a pair of strings; got "
-                    f"{pair!r}."
-                )
+        pairs = text_tuples(examples, "examples")
         if labels is not None and len(labels) != len(pairs):
             raise ValueError(
                 f"`labels` must be one for each example; got {len(labels)} for "

@@ -7,6 +7,7 @@ from keras import ops
 from keras_corrupt.downstream.model import DownstreamModel, Feature
 from keras_corrupt.downstream.soft_targets import cross_entropy, probabilities
 from keras_corrupt.downstream.text_classifier import ClassificationHead
+from keras_corrupt.tokenizers.texts import word_lists
 
 
 @keras.saving.register_keras_serializable(package="keras_corrupt")
@@ -51,15 +52,7 @@ class TokenTagger(DownstreamModel):
 
     def features(self, examples, labels=None):
         """Encodes sentences, each a list of words; see `DownstreamModel.features`."""
-        for i, words in enumerate(examples):
-            if not (
-                isinstance(words, (list, tuple))
-                and all(isinstance(word, str) for word in words)
-            ):
-                raise ValueError(
-                    f"`examples[{i}]` must be a list of words, each a string; got "
-                    f"{words!r}. Split the sentence into words first."
-                )
+        examples = word_lists(examples, "examples")
         distinct = list({word: None for words in examples for word in words})
         pieces = dict(zip(distinct, self.pieces_of(distinct), strict=True))
         known = None if labels is None else self.indices(examples, labels)

@@ -4,6 +4,7 @@ import keras
 from keras import ops
 
 from keras_corrupt.devices.replicas import Dropout
+from keras_corrupt.encoders.bounds import Bounds
 
 
 def initializer(stddev):
@@ -101,7 +102,7 @@ class TextEmbeddings(keras.layers.Layer):
             return theirs
 
         self.embedding_size = embedding_size
-        self.max_length = max_length
+        self.bounds = Bounds(vocabulary_size, num_segments, max_length)
         self.token = part("token", lambda: embedding(vocabulary_size, "token"))
         self.position = part("position", lambda: embedding(max_length, "position"))
         self.segment = part("segment", lambda: embedding(num_segments, "segment"))

@@ -6,6 +6,9 @@ import keras
 import numpy as np
 from keras import ops
 
+from keras_corrupt.encoders.bounds import UNBOUNDED, Bounds, is_integers, type_name
+from keras_corrupt.encoders.embeddings import TextEmbeddings
+from keras_corrupt.encoders.legacy_weights import check_format
 from keras_corrupt.kernels import FusedSteps
 
 #: The arrays of the contract, all int32 `[batch, length]`.
@@ -46,23 +49,51 @@ class TextModel(FusedSteps, keras.Model):
             )
         return inputs
 
-    def fit(self, x=None, *args, **kwargs):
+    @property
+    def bounds(self):
+        """The `Bounds` of what all its networks read."""
+        tables = [t for t in self._flatten_layers() if isinstance(t, TextEmbeddings)]
+        sizes = zip(UNBOUNDED, *(t.bounds for t in tables), strict=True)
+        return Bounds(*map(min, sizes))
+
+    def fit(self, x=None, *args, validation_data=None, **kwargs):
         """Trains: see `keras.Model.fit`.
 
         Args:
-            x: What `text_inputs` takes, or batches of it as Keras takes them.
+            x: What `text_inputs` takes, or batches of it as Keras takes them. See
+                `Bounds.checked`.
             args: See there.
+            validation_data: See there.
             kwargs: See there.
         """
         # Before Keras does, which on JAX loses the weights when a step fails.
         if isinstance(x, (Mapping, np.ndarray, list, tuple, str)):
             check(x)
-        return super().fit(x, *args, **kwargs)
+        x, validation_data = map(self.bounds.checked, (x, validation_data))
+        return super().fit(x, *args, validation_data=validation_data, **kwargs)
 
-    def save(self, *args, **kwargs):
+    def evaluate(self, x=None, *args, **kwargs):
+        """Computes loss and metrics: see `keras.Model.evaluate`."""
+        return super().evaluate(self.bounds.checked(x), *args, **kwargs)
+
+    def predict(self, x, *args, **kwargs):
+        """Runs the model: see `keras.Model.predict`."""
+        return super().predict(self.bounds.checked(x), *args, **kwargs)
+
+    def load_weights(self, filepath, *args, **kwargs):
+        """Loads weights: see `keras.Model.load_weights`."""
+        check_format(filepath)
+        super().load_weights(filepath, *args, **kwargs)
+
+    def save(self, filepath, *args, **kwargs):
         """Writes a `.keras` file: see `keras.Model.save`."""
+        if str(filepath).endswith((".h5", ".hdf5")):
+            raise ValueError(
+                f"Keras could not load the model from {filepath} again. Save it to a "
+                "`.keras` file, or its weights with `save_weights`."
+            )
         self.refuse_quantized()
-        super().save(*args, **kwargs)
+        super().save(filepath, *args, **kwargs)
 
     def refuse_quantized(self):
         """Raises a `ValueError` if `quantize` changed layers: no file keeps them."""
@@ -137,7 +168,7 @@ def text_inputs(inputs, padding_id=0):
     given = inputs if isinstance(inputs, Mapping) else {"token_ids": inputs}
     arrays = {
         name: ops.cast(array, "int32")
-        if name in NAMES or _dtype(array) == "int64"
+        if name in NAMES or type_name(array) == "int64"
         else array
         for name, array in given.items()
     }
@@ -155,22 +186,8 @@ def check(inputs):
     token_ids = given.get("token_ids")
     for name in NAMES:
         array = given.get(name, token_ids)
-        if not _is_integers(array) or not _may_equal(array.shape, token_ids.shape):
+        if not is_integers(array) or not _may_equal(array.shape, token_ids.shape):
             raise ValueError(f"{_FORMAT} Got {_described(inputs)}.")
-
-
-def _is_integers(array):
-    """Returns whether an array is `[batch, length]`, of what can hold token ids."""
-    shape = getattr(array, "shape", ())
-    rank = shape.rank if hasattr(shape, "rank") else len(shape)  # or not even known
-    if rank != 2 or hasattr(array, "row_lengths"):
-        return False
-    kind = _dtype(array)
-    return kind.startswith(("int", "uint", "bool")) or kind in ("float32", "float64")
-
-
-def _dtype(array):
-    return str(getattr(array.dtype, "name", array.dtype))
 
 
 def _may_equal(shape, other):
@@ -184,5 +201,5 @@ def _described(inputs):
         entries = (f"{name} ({_described(array)})" for name, array in inputs.items())
         return f"a dict of {', '.join(entries)}"
     if hasattr(inputs, "shape") and hasattr(inputs, "dtype"):
-        return f"{_dtype(inputs)} {inputs.shape}"
+        return f"{type_name(inputs)} {inputs.shape}"
     return f"a {type(inputs).__name__}"

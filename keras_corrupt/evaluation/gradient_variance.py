@@ -20,6 +20,7 @@ import numpy as np
 import tyro
 from tqdm import tqdm
 
+from keras_corrupt.devices.interrupts import ends_in_a_line
 from keras_corrupt.devices.log_level import hide_start_up_lines
 
 
@@ -155,7 +156,7 @@ def measure(gradient_of, batch, unmaskable_ids, settings):
         allowed = real & ~np.isin(text["token_ids"][0], unmaskable_ids)
         maskable = np.flatnonzero(allowed)
         size = min(
-            int(np.ceil(settings.mask_rate * real.sum())),
+            num_masked(settings.mask_rate, int(real.sum())),
             len(maskable) // settings.num_masks,
         )
         if not size:
@@ -289,6 +290,7 @@ def load(preset, load_weights):
     return cls(**config, tokenizer=tokenizer)
 
 
+@ends_in_a_line("The same command begins again.")
 def main():
     """Runs the command line."""
     hide_start_up_lines()

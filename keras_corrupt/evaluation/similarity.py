@@ -17,6 +17,7 @@ from typing import Literal, NamedTuple
 import numpy as np
 import tyro
 
+from keras_corrupt.devices.interrupts import ends_in_a_line
 from keras_corrupt.devices.log_level import hide_start_up_lines
 
 #: STS-B's score of pairs that are equal in meaning.
@@ -133,6 +134,7 @@ def measure(preset, split, pooling):
     return similarity(*vectors, split.labels)
 
 
+@ends_in_a_line("The same command begins again.")
 def main():
     """Runs the command line."""
     hide_start_up_lines()

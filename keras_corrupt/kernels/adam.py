@@ -6,13 +6,18 @@ from keras_corrupt.kernels import plain
 
 
 def adam(variable, momentum, velocity, gradient, rate, beta_1, beta_2, epsilon):
-    """As `plain.adam`; on TensorFlow in one operation, which GPUs and XLA have, too."""
-    if keras.backend.backend() != "tensorflow":
+    """As `plain.adam`; on TensorFlow in one operation, which GPUs and XLA have, too.
+
+    The operation has one type for all, so it cannot update 16 bits by averages of 32.
+    """
+    one_type = variable.dtype == momentum.dtype
+    if keras.backend.backend() != "tensorflow" or not one_type:
         return plain.adam(
             variable, momentum, velocity, gradient, rate, beta_1, beta_2, epsilon
         )
     import tensorflow as tf
 
+    zero = tf.zeros((), variable.dtype)
     tf.raw_ops.ResourceApplyAdam(
         var=variable.handle,
         m=momentum.value.handle,
@@ -23,6 +28,6 @@ def adam(variable, momentum, velocity, gradient, rate, beta_1, beta_2, epsilon):
         beta2=beta_2,
         epsilon=epsilon,
         # The bias correction is in the rate.
-        beta1_power=0.0,
-        beta2_power=0.0,
+        beta1_power=zero,
+        beta2_power=zero,
     )

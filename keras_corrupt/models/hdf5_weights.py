@@ -9,6 +9,8 @@ from pathlib import Path
 
 import h5py
 
+from keras_corrupt.encoders.legacy_weights import check_format
+
 FILE = "model.weights.h5"
 #: Group of a network's file then -> the group where Keras looks for it now.
 MOVED = {
@@ -23,9 +25,11 @@ def count(path):
     """Returns how many arrays a file holds, and how many numbers they have.
 
     Raises:
-        ValueError: It holds something else, or points at other files.
+        ValueError: It is in Keras 2's format, holds something else, or points at other
+            files.
         OSError: It cannot be read.
     """
+    check_format(path)
     with h5py.File(path, "r") as file:
         sizes = [array.size for array in _arrays(file)]
     return len(sizes), sum(sizes)

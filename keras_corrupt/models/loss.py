@@ -1,5 +1,8 @@
 """What a model's loss is made of: weighted means, and what layers add."""
 
+from collections.abc import Mapping
+
+import numpy as np
 from keras import ops
 
 from keras_corrupt.devices.replicas import replica_share, sum_over_replicas
@@ -39,3 +42,17 @@ def of_sequences(weights, sample_weight):
 def added_losses(model):
     """Adds up what layers add to a model's loss: regularizers and `add_loss`."""
     return sum(replica_share(loss) for loss in model.losses)
+
+
+def check_weight(name, weight):
+    """Raises a `ValueError` unless a loss's weight is a number of 0 or more."""
+    if isinstance(weight, str) or not weight >= 0:
+        raise ValueError(f"`{name}` must be at least 0; got {weight!r}.")
+
+
+def with_weights(x, sample_weight):
+    """Puts weights of sequences into the inputs: Keras drops them without targets."""
+    if sample_weight is None:
+        return x
+    inputs = x if isinstance(x, Mapping) else {"token_ids": x}
+    return {**inputs, "sample_weight": np.asarray(sample_weight, "float32")}

@@ -65,6 +65,33 @@ def check_options(cls, given):
     _check(cls, options_of(cls), given, "")
 
 
+def check_arguments(cls, given, fixed=()):
+    """Raises a `ValueError` for a name that the constructor does not take.
+
+    Args:
+        cls: A `Pretrainer` class.
+        given: A dict of arguments.
+        fixed: Names of a network's options that its weights decide.
+    """
+    networks = {name: _arguments(of, ()) for name, of in cls.network_arguments.items()}
+    # A system passes its networks' sizes on to the base, and takes none itself.
+    sizes = {"vocabulary_size", "max_length"}
+    own = inspect.signature(cls.__init__).parameters
+    known = {*_arguments(cls, sizes - {*own}), *networks, "dtype", "name"}
+    for name, value in given.items():
+        if name in known:
+            continue
+        owner = next((n for n, options in networks.items() if name in options), None)
+        if name in fixed:
+            remedy = "The weights decide it: leave it out."
+        elif owner:
+            remedy = f"The network has: pass {owner}={{{name!r}: {value!r}}}."
+        else:
+            near = difflib.get_close_matches(name, known, n=3, cutoff=0.5)
+            remedy = f"It has {', '.join(near or sorted(known))}."
+        raise ValueError(f"{cls.__name__} has no argument {name!r}. {remedy}")
+
+
 def _check(cls, options, given, prefix):
     for name, value in given.items():
         if name not in options:

@@ -7,6 +7,7 @@ pretrained can start another. What is not there is new.
 from keras_corrupt.encoders.cost import encoder_sizes
 from keras_corrupt.models import longer_sequences, preset_directory
 from keras_corrupt.models.named_variables import named_weights
+from keras_corrupt.models.one_state import warn_of_one_state
 from keras_corrupt.models.overrides import merge, with_global_policy
 from keras_corrupt.models.preset_sizes import SIZES
 from keras_corrupt.models.pretrainer import Pretrainer
@@ -114,15 +115,18 @@ def load(preset, cls, size, tokenizer=None, **overrides):
     config, saved = preset_directory.read(directory, found)
     config, tokenizer = with_global_policy(config), saved or tokenizer
     if found is cls:
-        return longer_sequences.load(
+        model = longer_sequences.load(
             directory, cls, config, overrides, tokenizer, partial=True
         )
+        warn_of_one_state(model, preset)
+        return model
     main, own_main = (next(iter(each.network_arguments)) for each in (cls, found))
     length = overrides.get(main, {}).get("max_length")
     longer = {own_main: {"max_length": length}} if length else {}
     start = longer_sequences.load(
         directory, found, config, longer, tokenizer, partial=True
     )
+    warn_of_one_state(start, preset)
     encoder = merge({main: start.encoder.architecture}, overrides)
     model = cls.from_preset(size, tokenizer=tokenizer, **encoder)
     weights = named_weights(start.encoder)

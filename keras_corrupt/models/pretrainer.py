@@ -4,16 +4,17 @@ from collections.abc import Mapping
 from types import ModuleType
 
 import keras
-import numpy as np
 from keras import ops
 
 from keras_corrupt.devices.replicas import SeedGenerator, replica_loss
 from keras_corrupt.encoders import TextModel, TransformerEncoder
-from keras_corrupt.models import fine_tuning, longer_sequences, preset_directory
-from keras_corrupt.models.loss import added_losses, of_sequences, weighted_mean
+from keras_corrupt.models import fine_tuning, longer_sequences, loss, preset_directory
 from keras_corrupt.models.micro_batches import MicroBatches
+from keras_corrupt.models.one_state import ONE_STATE, warn_of_one_state
+from keras_corrupt.models.options import check_arguments
 from keras_corrupt.models.overrides import merge, with_global_policy
 from keras_corrupt.models.position_choice import PositionChoice
+from keras_corrupt.models.preset_sizes import SIZES
 from keras_corrupt.models.tokenizer_assets import TokenizerAssets
 from keras_corrupt.models.trained_presets import directory_of
 
@@ -61,6 +62,8 @@ class Pretrainer(PositionChoice, TokenizerAssets, TextModel, MicroBatches):
     network_arguments = {"encoder": TransformerEncoder}
     #: Name of a loss term -> its weight in the total.
     loss_weights = {}
+    #: Validation metrics that show whether the model is alive.
+    vital_metrics = ("token_spread",)
     #: Fewest sequences of a batch from which all terms can be learned.
     smallest_batch = 1
     #: Roles of the tokenizer's special tokens that are never corrupted.
@@ -96,10 +99,13 @@ class Pretrainer(PositionChoice, TokenizerAssets, TextModel, MicroBatches):
         )
         if tokenizer is not None:
             if tokenizer.vocabulary_size > vocabulary_size:
+                main = next(iter(self.network_arguments))
+                size = {"vocabulary_size": tokenizer.vocabulary_size}
                 raise ValueError(
                     f"`tokenizer` has {tokenizer.vocabulary_size} tokens, more than "
-                    f"the model's vocabulary_size={vocabulary_size}. Make the model "
-                    "with a `vocabulary_size` at least as large."
+                    f"the model's vocabulary_size={vocabulary_size}. Pass "
+                    f"{main}={size} where weights are new, or else the tokenizer that "
+                    "they were trained with."
                 )
             mask_id = tokenizer.mask_id
             unmaskable_ids = tuple(
@@ -187,6 +193,31 @@ class Pretrainer(PositionChoice, TokenizerAssets, TextModel, MicroBatches):
         """
         return {}
 
+    def token_states(self, inputs):
+        """Returns the states by whose `token_spread` the model is known to be alive.
+
+        Args:
+            inputs: What `text_inputs` returned.
+
+        Returns:
+            `[batch, length, hidden]`.
+        """
+        return self.encoder(inputs, training=False)
+
+    def collapse(self, metrics, unigram):
+        """Says by what one sees that the model has died.
+
+        Args:
+            metrics: The model's validation metrics, and `token_spread`.
+            unigram: See `baselines`.
+
+        Returns:
+            A clause; an empty text while the model lives.
+        """
+        if metrics["token_spread"] < ONE_STATE:
+            return f"all tokens have one state (spread {metrics['token_spread']:.4f})"
+        return ""
+
     def warnings(self, metrics, unigram):
         """Yields what looks wrong in the second half of a run, each with a remedy.
 
@@ -235,11 +266,11 @@ class Pretrainer(PositionChoice, TokenizerAssets, TextModel, MicroBatches):
                 f"`class_weight` is of no use to {type(self).__name__}, which learns "
                 "no classes; pass `sample_weight`, a number for each sequence."
             )
-        return super().fit(_with_weights(x, sample_weight), *args, **kwargs)
+        return super().fit(loss.with_weights(x, sample_weight), *args, **kwargs)
 
     def evaluate(self, x=None, *args, sample_weight=None, **kwargs):
         """Computes loss and metrics: see `keras.Model.evaluate`."""
-        return super().evaluate(_with_weights(x, sample_weight), *args, **kwargs)
+        return super().evaluate(loss.with_weights(x, sample_weight), *args, **kwargs)
 
     def compute_loss(
         self, x=None, y=None, y_pred=None, sample_weight=None, training=True
@@ -259,11 +290,11 @@ class Pretrainer(PositionChoice, TokenizerAssets, TextModel, MicroBatches):
         terms = self.weighted_terms(x, y_pred, training, sample_weight)
         for name, (values, weights) in terms.items():
             self.term_metrics[name].update_state(values, weights)
-            mean = weighted_mean(values, weights, self.weight_sums.get(name))
+            mean = loss.weighted_mean(values, weights, self.weight_sums.get(name))
             total = total + self.loss_weights[name] * mean
         self.update_metrics(y_pred)
         parts = self.micro_batches if self.weight_sums else 1
-        return replica_loss(total + added_losses(self) / parts)
+        return replica_loss(total + loss.added_losses(self) / parts)
 
     def weighted_terms(self, x, outputs, training, sample_weight=None):
         if sample_weight is None and isinstance(x, Mapping):
@@ -274,7 +305,7 @@ class Pretrainer(PositionChoice, TokenizerAssets, TextModel, MicroBatches):
         found = {}
         for name in self.loss_weights:
             values, weights = terms[name]
-            found[name] = values, of_sequences(weights, sample_weight)
+            found[name] = values, loss.of_sequences(weights, sample_weight)
         return found
 
     # === Presets ===
@@ -292,7 +323,8 @@ class Pretrainer(PositionChoice, TokenizerAssets, TextModel, MicroBatches):
 
         Args:
             preset: A key of `presets` or `trained_presets`, or the path of a directory.
-            tokenizer: A tokenizer for a named architecture. A directory has its own.
+            tokenizer: A tokenizer for a named architecture, whose vocabulary gets its
+                size. A directory has its own.
             overrides: Constructor arguments to change; a dict changes only the
                 entries it has. With more positions than a directory's,
                 `discriminator={"max_length": 256}`, the new ones start as copies of
@@ -300,11 +332,17 @@ class Pretrainer(PositionChoice, TokenizerAssets, TextModel, MicroBatches):
 
         Raises:
             ValueError: Neither a known name nor a directory of a preset, or its
-                parts do not fit together.
+                parts do not fit together, or an override is no argument.
         """
         if preset in cls.presets:
-            config = merge(cls.presets[preset], overrides)
-            return cls(**config, tokenizer=tokenizer)
+            check_arguments(cls, overrides)
+            config = cls.presets[preset]
+            if tokenizer is not None:
+                main = next(iter(cls.network_arguments))
+                size = {"vocabulary_size": tokenizer.vocabulary_size}
+                config = merge(config, {main: size})
+            return cls(**merge(config, overrides), tokenizer=tokenizer)
+        check_arguments(cls, overrides, fixed={*SIZES} - {"max_length"})
         preset = directory_of(preset)
         config, saved_tokenizer = preset_directory.read(preset, cls)
         if tokenizer is not None and saved_tokenizer is not None:
@@ -314,7 +352,9 @@ class Pretrainer(PositionChoice, TokenizerAssets, TextModel, MicroBatches):
             )
         config = with_global_policy(config)
         tokenizer = saved_tokenizer or tokenizer
-        return longer_sequences.load(preset, cls, config, overrides, tokenizer)
+        model = longer_sequences.load(preset, cls, config, overrides, tokenizer)
+        warn_of_one_state(model, preset)
+        return model
 
     def save_to_preset(self, directory, dtype=None):
         """Writes architecture, tokenizer and the weights of all networks.
@@ -368,17 +408,3 @@ class Pretrainer(PositionChoice, TokenizerAssets, TextModel, MicroBatches):
             task: See `fine_tuning`.
         """
         return fine_tuning.search_space(size, task)
-
-
-def check_weight(name, weight):
-    """Raises a `ValueError` unless a loss's weight is a number of 0 or more."""
-    if isinstance(weight, str) or not weight >= 0:
-        raise ValueError(f"`{name}` must be at least 0; got {weight!r}.")
-
-
-def _with_weights(x, sample_weight):
-    """Puts weights of sequences into the inputs: Keras drops them without targets."""
-    if sample_weight is None:
-        return x
-    inputs = x if isinstance(x, Mapping) else {"token_ids": x}
-    return {**inputs, "sample_weight": np.asarray(sample_weight, "float32")}

@@ -1,5 +1,8 @@
 """Trained presets: models that come with a system, known by a name."""
 
+import hashlib
+from pathlib import Path
+
 import keras
 
 from keras_corrupt.models import foreign_presets
@@ -30,3 +33,12 @@ def directory_of(preset):
     if foreign_presets.is_foreign(preset):
         return foreign_presets.converted(preset)
     return preset
+
+
+def content_hash(preset):
+    """Returns a hash of a preset's files, the same wherever they are."""
+    digest = hashlib.sha256()
+    for path in sorted(Path(directory_of(preset)).rglob("*")):
+        if path.is_file():
+            digest.update(path.read_bytes())
+    return digest.hexdigest()[:16]

@@ -29,8 +29,6 @@ class MultiTaskConfig(RunsConfig):
     teacher_outputs: str | None = None
     """Directory with a file `TASK.npz` for each task, as another run left in
     `teachers`: they teach, and no teacher is trained."""
-    smoke: bool = False
-    """Whether to do it all with few examples in one epoch, to see that it runs."""
 
     @property
     def least(self):
@@ -54,17 +52,6 @@ class MultiTaskConfig(RunsConfig):
         if not self.compared:
             raise ValueError("`strategies` must be one or more.")
 
-    def shortened(self):
-        """Returns the configuration of a smoke run."""
-        if not self.smoke:
-            return self
-        brief = {"epochs": 1, "batch_size": 8}
-        return dataclasses.replace(
-            self,
-            seeds=min(self.seeds, 2),
-            max_length=min(self.max_length or 32, 32),
-            max_train_examples=min(self.max_train_examples or 16, 16),
-            max_dev_examples=min(self.max_dev_examples or 16, 16),
-            settings={**self.settings, **brief},
-            multi_settings={**self.multi_settings, **brief},
-        )
+    def shrunk(self):
+        multi = {**self.multi_settings, "epochs": 1, "batch_size": 8}
+        return dataclasses.replace(super().shrunk(), multi_settings=multi)

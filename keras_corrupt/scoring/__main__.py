@@ -8,7 +8,9 @@ import numpy as np
 import tyro
 
 from keras_corrupt import scoring
+from keras_corrupt.devices.interrupts import ends_in_a_line
 from keras_corrupt.devices.log_level import hide_start_up_lines
+from keras_corrupt.files.text import split_lines
 from keras_corrupt.scoring.highlight import legend
 
 
@@ -193,10 +195,11 @@ def _load(preset):
 def _input_lines():
     """Returns the lines of the standard input, which are UTF-8 in any locale."""
     if hasattr(sys.stdin, "reconfigure"):
-        sys.stdin.reconfigure(encoding="utf-8", errors="strict")
-    return sys.stdin.read().splitlines()
+        sys.stdin.reconfigure(encoding="utf-8-sig", errors="strict")
+    return split_lines(sys.stdin.read())
 
 
+@ends_in_a_line("The same command begins again.")
 def main() -> None:
     """Runs the command line."""
     hide_start_up_lines()
@@ -212,7 +215,7 @@ def main() -> None:
             prog="python -m keras_corrupt.scoring",
             use_underscores=True,
         )
-    except ValueError as error:
+    except (ValueError, OSError) as error:
         raise SystemExit(f"Error: {error}") from error
 
 

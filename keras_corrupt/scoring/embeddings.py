@@ -6,6 +6,7 @@ import numpy as np
 
 from keras_corrupt.models import load_preset
 from keras_corrupt.scoring.windows import read_in_batches, windows_of
+from keras_corrupt.tokenizers.texts import text_list
 
 POOLINGS = ("mean", "cls")
 
@@ -41,9 +42,7 @@ def embed_texts(model, texts, pooling="mean", batch_size=32, progress=False):
         raise ValueError(f"`pooling` must be one of {POOLINGS}; got {pooling!r}.")
     if not batch_size >= 1:
         raise ValueError(f"`batch_size` must be 1 or more; got {batch_size!r}.")
-    texts = texts if isinstance(texts, str) else list(texts)
-    if isinstance(texts, str) or not all(isinstance(text, str) for text in texts):
-        raise ValueError(f"`texts` must be a list of strings; got {texts!r:.200}.")
+    texts = text_list(texts)
     if isinstance(model, (str, os.PathLike)):
         model = load_preset(model)
     encoder, tokenizer = model.encoder, model.tokenizer

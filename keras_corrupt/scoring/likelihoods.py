@@ -27,6 +27,7 @@ from keras_corrupt.models import Pretrainer
 from keras_corrupt.models.registry import known_classes, registered_name
 from keras_corrupt.scoring.windows import read_in_batches, windows_of
 from keras_corrupt.scoring.words import WordScore, joined
+from keras_corrupt.tokenizers.texts import listed, text_list
 
 MASKS = ("token", "rest_of_word")
 REDUCTIONS = ("sum", "mean")
@@ -128,7 +129,7 @@ def conditional_score(model, contexts, texts, reduction="sum", **options):
     Raises:
         ValueError: See there; or there are not as many texts as contexts.
     """
-    contexts, texts = _as_list("contexts", contexts), _as_list("texts", texts)
+    contexts, texts = text_list(contexts, "contexts"), text_list(texts)
     if len(contexts) != len(texts):
         raise ValueError(
             f"`contexts` and `texts` must be as many; got {len(contexts)} and "
@@ -157,9 +158,7 @@ def word_scores(model, texts, **options):
         ValueError: See there.
     """
     check(model)
-    texts = _as_list("texts", texts)
-    if not all(isinstance(text, str) for text in texts):
-        raise ValueError("`texts` must be strings: words have a place in them.")
+    texts = text_list(texts)
     encoded = list(model.tokenizer.encode_with_offsets(texts))
     scored = _scored(model, [ids for ids, _ in encoded], **options)
     return [
@@ -197,12 +196,6 @@ def check(model):
 def _gives_probabilities(cls):
     base = Pretrainer.token_log_probabilities
     return getattr(cls, "token_log_probabilities", base) is not base
-
-
-def _as_list(name, texts):
-    if isinstance(texts, str):
-        raise ValueError(f"`{name}` must be a list of strings; got one string.")
-    return list(texts)
 
 
 def _reduction(name):
@@ -245,7 +238,7 @@ def _scored(
             f"`max_length` must be from 4 to the model's {model.max_length}; got "
             f"{max_length!r}."
         )
-    texts = _as_list("texts", texts)
+    texts = listed(texts, "texts")
     windows = windows_of(texts, model.tokenizer, max_length)
     logs = _logs(model, windows, mask, batch_size, progress)
     parts = [[] for _ in texts]

@@ -6,6 +6,8 @@ from typing import NamedTuple
 
 import numpy as np
 
+from keras_corrupt.files.text import text_lines
+
 _KEYS = "sentence_good", "sentence_bad", "UID", "field"
 
 
@@ -36,16 +38,15 @@ def read_pairs(paths):
         A list of `Pair`.
 
     Raises:
-        ValueError: There is none, or a line is something else.
+        FileNotFoundError: A file is not there.
+        ValueError: There is no pair, or a line is something else.
     """
     files = []
     for path in map(Path, paths):
         files += sorted(path.glob("*.jsonl")) if path.is_dir() else [path]
     pairs = []
     for file in files:
-        if not file.is_file():
-            raise ValueError(f"{file}: there is no such file.")
-        for number, line in enumerate(file.read_text("utf-8").split("\n"), 1):
+        for number, line in text_lines(file):
             if not line.strip():
                 continue
             try:
@@ -54,7 +55,7 @@ def read_pairs(paths):
                 if not isinstance(good, str) or not isinstance(bad, str):
                     raise TypeError("a sentence is no string")
                 pairs.append(Pair(*found))
-            except (ValueError, KeyError, TypeError) as error:
+            except (ValueError, KeyError, TypeError, RecursionError) as error:
                 raise ValueError(
                     f"{file}, line {number}: no pair of BLiMP's layout, JSON with "
                     f"{', '.join(_KEYS)} ({type(error).__name__}: {error})."

@@ -7,15 +7,13 @@ a is 0 in the thesis; 1 takes scores by the word, so that short texts are not pr
 (Wu et al., 2016, section 7).
 """
 
-import gzip
 import json
-import lzma
-import os
-import zlib
 from typing import NamedTuple
 
 import numpy as np
 from rapidfuzz.distance import Levenshtein
+
+from keras_corrupt.files.text import read_text
 
 #: The thesis's values of lambda.
 WEIGHTS = tuple(i / 20 for i in range(1, 21))
@@ -64,7 +62,7 @@ def read_n_best(path, parts=(("score", 1.0),)):
     That is `{utterance: {"ref": text, "hyp_1": {"text": ..., "score": ...}, ...}}`.
 
     Args:
-        path: A JSON file, plain or compressed (`.gz`, `.xz`).
+        path: A JSON file, plain or compressed; see `text_lines`.
         parts: What makes a hypothesis's score: names of its numbers, and their weights.
             So a recogniser's own language model can be left out, where a file has its
             parts.
@@ -73,19 +71,14 @@ def read_n_best(path, parts=(("score", 1.0),)):
         A list of `NBest`, ordered by the utterances' names.
 
     Raises:
-        ValueError: The file is of another layout.
+        FileNotFoundError: The file is not there.
+        ValueError: The file is of another layout, damaged, or not UTF-8.
     """
-    opener = {".gz": gzip.open, ".xz": lzma.open}.get(os.path.splitext(path)[1], open)
+    text = read_text(path)
     try:
-        with opener(path, "rt", encoding="utf-8") as file:
-            utterances = json.load(file)
+        utterances = json.loads(text)
         lists = [_n_best(n, utterances[n], parts) for n in sorted(utterances)]
-    except FileNotFoundError as error:
-        raise ValueError(f"{path}: there is no such file.") from error
-    except (
-        *(ValueError, KeyError, TypeError, AttributeError),
-        *(OSError, EOFError, zlib.error, lzma.LZMAError),
-    ) as error:
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         raise ValueError(
             f"{path}: no n-best lists. Give a JSON file of "
             '{"utterance": {"ref": "...", "hyp_1": {"text": "...", "score": -1.0}}}. '

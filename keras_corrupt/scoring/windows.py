@@ -5,6 +5,8 @@ from typing import NamedTuple
 import numpy as np
 from tqdm import tqdm
 
+from keras_corrupt.tokenizers.texts import text_tuple
+
 #: Lengths are rounded up to a multiple of this: a program is compiled for each.
 LENGTH_STEP = 8
 
@@ -149,23 +151,27 @@ def read_in_batches(
 
 def _encoded(texts, tokenizer):
     """Yields the token ids of each text in a list, or of both texts of a pair."""
-    items = [[text] if isinstance(text, str) else list(text) for text in texts]
-    raw = [all(isinstance(part, str) for part in item) for item in items]
-    strings = [
-        s for item, is_raw in zip(items, raw, strict=True) if is_raw for s in item
-    ]
-    encoded = iter(tokenizer.encode_batch(strings))
-    known = range(tokenizer.vocabulary_size)
-    for number, (item, is_raw) in enumerate(zip(items, raw, strict=True)):
-        if is_raw and len(item) in (1, 2):
-            yield [next(encoded) for _ in item]
-        elif all(isinstance(i, (int, np.integer)) and int(i) in known for i in item):
-            yield [item]
-        else:
+    known, items = range(tokenizer.vocabulary_size), []
+    for number, text in enumerate(texts):
+        if not _is_ids(text):
+            items.append(text_tuple(text, f"texts[{number}]"))
+            continue
+        items.append(list(text))
+        if lost := [i for i in items[-1] if int(i) not in known]:
             raise ValueError(
-                f"texts[{number}] must be a string, a pair of strings, or token ids "
-                f"from 0 to {len(known) - 1}; got {texts[number]!r}."
+                f"`texts[{number}]` has the token id {lost[0]}; those of the "
+                f"vocabulary are from 0 to {known[-1]}."
             )
+    strings = [part for item in items if isinstance(item, tuple) for part in item]
+    encoded = iter(tokenizer.encode_batch(strings))
+    for item in items:
+        yield [next(encoded) for _ in item] if isinstance(item, tuple) else [item]
+
+
+def _is_ids(text):
+    if not isinstance(text, (list, tuple, np.ndarray)):
+        return False
+    return all(isinstance(i, (int, np.integer)) for i in text)
 
 
 def _packed(number, parts, tokenizer):

@@ -5,6 +5,8 @@ from typing import NamedTuple
 
 import numpy as np
 
+from keras_corrupt.tokenizers.texts import text_list
+
 
 class WordScore(NamedTuple):
     """A word of a text, and its score.
@@ -28,18 +30,19 @@ def replaced_words(model, texts, batch_size=32):
 
     Args:
         model: A model with `score` and a tokenizer, such as `Electra`.
-        texts: An iterable of strings.
+        texts: A list of strings.
         batch_size: Texts that are read and scored at once.
 
     Yields:
         For each text a list of `WordScore`. A mark of punctuation is a word.
 
     Raises:
-        ValueError: A text is too long for the model, or this has no tokenizer.
+        ValueError: Something is no text, or too long for the model, or this has no
+            tokenizer.
     """
     if model.tokenizer is None:
         raise ValueError("Words are scored by the model's tokenizer; it has none.")
-    texts, first = iter(texts), 1
+    texts, first = iter(text_list(texts)), 1
     while batch := list(itertools.islice(texts, batch_size)):
         encoded = list(model.tokenizer.encode_with_offsets(batch))
         for number, (ids, _) in enumerate(encoded, first):

@@ -7,6 +7,7 @@ from typing import Literal
 
 import tyro
 
+from keras_corrupt.devices.interrupts import ends_in_a_line
 from keras_corrupt.devices.log_level import hide_start_up_lines
 from keras_corrupt.downstream.finetune import in_flags
 from keras_corrupt.semi_supervised.presets import PRESETS
@@ -92,6 +93,9 @@ class CrossViewConfig:
     """Whether each line of that text is a sentence, with spaces between its words."""
     on_bad_bytes: Literal["error", "skip"] = "error"
     """What to do with its lines that are not UTF-8."""
+    on_bad_rows: Literal["error", "skip"] = "error"
+    """What to do with lines of its `.jsonl` files that are no JSON object with a string
+    in the field "text"."""
     max_unlabelled: int = 1_000_000
     """Unlabelled sentences to use, at most; a million takes about 200 MB of memory."""
     labelled_first: int = 0
@@ -160,6 +164,9 @@ class CrossViewConfig:
 
     #: Fields that may differ when a run is continued.
     FREE = ("output",)
+    #: Fields that name files, also those of recipes: a continued run compares what is
+    #: in them, since a project may have been moved.
+    FILES = ("unlabelled", "word_vectors", "train", "dev", "test", "task_file")
     #: Fields that are arguments of the model, beside those that all models have.
     OF_MODEL = ()
     #: What of this part of the package runs it.
@@ -265,6 +272,7 @@ class ParsingConfig(CrossViewConfig):
     label_smoothing: tyro.conf.Suppress[float] = 0.0  # the thesis's is of tags
 
 
+@ends_in_a_line("The same command goes on with what is complete.")
 def main(config, make_task, description):
     """Runs a recipe from the command line.
 

@@ -4,6 +4,7 @@ import contextlib
 import tempfile
 from itertools import islice
 
+from keras_corrupt.data import open_corpus
 from keras_corrupt.semi_supervised.sentences import unlabelled_sentences
 from keras_corrupt.tasks.conll import TaggingTask
 from keras_corrupt.tasks.dependencies import DependencyTask
@@ -43,7 +44,8 @@ def written(rows, suffix):
         rows: Function of a sentence's words that returns the columns of each.
         suffix: Of the files.
     """
-    sentences = list(islice(unlabelled_sentences("python-docs"), TRAIN + DEV))
+    sentences = unlabelled_sentences(open_corpus("python-docs"))
+    sentences = list(islice(sentences, TRAIN + DEV))
     with tempfile.TemporaryDirectory() as directory:
         files = {}
         for split, part in [("train", sentences[:TRAIN]), ("dev", sentences[TRAIN:])]:

@@ -16,6 +16,8 @@ from pathlib import Path
 import keras
 import numpy as np
 
+from keras_corrupt.data import open_corpus
+from keras_corrupt.data.corpus_files import describe_left_out
 from keras_corrupt.downstream import TokenTagger, kept_results
 from keras_corrupt.semi_supervised.batches import alternating
 from keras_corrupt.semi_supervised.cross_view_model import check_views
@@ -90,8 +92,9 @@ def train(task, config):
     labelled = Sentences(task.splits["train"].examples)
     unlabelled = unlabelled_of(config)
     settings = {**config.as_dict(), "backend": keras.backend.backend()}
+    files = (*config.FILES, *["preset"] * bool(from_class))
     with (
-        run_directory(output, settings),
+        run_directory(output, settings, uncompared=files),
         explained_shortage(config.too_little_memory),
     ):
         if start:
@@ -105,7 +108,8 @@ def train(task, config):
             **identity,
             "text": text_fingerprint(unlabelled, [task]),
         }
-        record_examples(output, fingerprints, "This command")
+        given = fingerprints | vectors_fingerprint(config)
+        record_examples(output, given, "This command")
         model = build(task, start, config)
         kinds = batches_of(task, labelled, unlabelled, model, config)
         print(banner(task, kinds, model, config), flush=True)
@@ -131,10 +135,25 @@ def unlabelled_of(config):
     """Returns the `Sentences` of a run's text without labels."""
     if not config.unlabelled:
         return Sentences([])
-    found = unlabelled_sentences(
-        config.unlabelled, config.in_words, config.on_bad_bytes
+    corpus = open_corpus(
+        config.unlabelled,
+        on_bad_bytes=config.on_bad_bytes,
+        on_bad_rows=config.on_bad_rows,
     )
-    return Sentences(islice(found, config.max_unlabelled))
+    found = unlabelled_sentences(corpus, config.in_words)
+    sentences = Sentences(islice(found, config.max_unlabelled))
+    skipped = corpus.skipped
+    sentences.left_out = describe_left_out(
+        corpus.left_out, skipped["lines"], skipped["rows"]
+    )
+    return sentences
+
+
+def vectors_fingerprint(config):
+    """Returns what tells a run's word vectors from others, if it has some."""
+    if not config.word_vectors:
+        return {}
+    return {"file of word vectors": kept_results.file_fingerprint(config.word_vectors)}
 
 
 def text_fingerprint(unlabelled, tasks):
@@ -303,6 +322,7 @@ def banner(task, kinds, model, config):
         "parameters": ", ".join(f"{name} {n:,}" for name, n in parameters.items()),
         "labelled": f"{len(kinds[0].sentences):,} sentences{skipped}{unseen}",
         "unlabelled": f"{len(kinds[1].sentences):,} sentences, {len(model.views)} views"
+        f"{kinds[1].sentences.left_out}"
         if len(kinds) > 1
         else "none: the primary module learns alone",
         "vocabulary": model.reads,

@@ -7,7 +7,7 @@ from collections import Counter
 
 import numpy as np
 
-from keras_corrupt.data.corpus import CorpusError, open_corpus
+from keras_corrupt.data.corpus import CorpusError
 from keras_corrupt.downstream.token_tagger import windows
 from keras_corrupt.tasks.words import split_words
 
@@ -24,19 +24,16 @@ def split_text(text):
     return [split_words(sentence) for sentence in _END.split(text)]
 
 
-def unlabelled_sentences(
-    corpus, in_words=False, on_bad_bytes="error", min_length=4, max_length=100
-):
+def unlabelled_sentences(corpus, in_words=False, min_length=4, max_length=100):
     """Streams the sentences of a corpus.
 
     Headings and other lines that don't end like a sentence are passed over, as are
     sentences that are very short or long, mostly by fault of the division.
 
     Args:
-        corpus: See `open_corpus`.
+        corpus: What `open_corpus` returns.
         in_words: Whether each line is a sentence, its words separated by spaces, as in
             the One Billion Word Benchmark. Otherwise `split_text` divides it.
-        on_bad_bytes: See `open_corpus`.
         min_length: Words that a sentence has at least.
         max_length: Words that a sentence has at most.
 
@@ -44,10 +41,10 @@ def unlabelled_sentences(
         A list of words.
 
     Raises:
-        CorpusError: See `open_corpus`, and where the corpus has no sentence.
+        CorpusError: A source cannot be read, or the corpus has no sentence.
     """
     found = False
-    for source in open_corpus(corpus, on_bad_bytes):
+    for source in corpus:
         for _, line in source.lines():
             if not in_words and line.rstrip(" \t\"'”’)]")[-1:] not in (".", "!", "?"):
                 continue
@@ -56,7 +53,8 @@ def unlabelled_sentences(
                     found = True
                     yield words
     if not found:
-        raise CorpusError(f"{corpus}: it has no sentence of plain text.")
+        names = ", ".join(source.name for source in corpus)
+        raise CorpusError(f"{names}: there is no sentence of plain text.")
 
 
 class Sentences:
@@ -69,7 +67,10 @@ class Sentences:
         forms: The different words.
         ids: int32 `[words of all sentences]`, indices into `forms`.
         starts: int64 `[sentences + 1]`: where each begins, and where the last ends.
+        left_out: What of their text was not read, for a banner.
     """
+
+    left_out = ""
 
     def __init__(self, sentences):
         index, ids, lengths = {}, array("i"), []

@@ -13,6 +13,7 @@ from keras_corrupt.semi_supervised.preset_model import PresetModel
 from keras_corrupt.semi_supervised.presets import PRESETS
 from keras_corrupt.semi_supervised.sentences import Sentences
 from keras_corrupt.semi_supervised.vocabulary import WordVocabulary
+from keras_corrupt.tokenizers.texts import word_lists
 
 
 class WordModel(PresetModel):
@@ -169,8 +170,7 @@ class WordModel(PresetModel):
 
     def predictions(self, sentences, batch_size=64):
         """Returns for each sentence, a list of words, a list with one for each word."""
-        sentences = list(sentences)
-        check_sentences(sentences)
+        sentences = word_lists(sentences)
         found = [[] for _ in sentences]
         batches = self.batches(Sentences(sentences), batch_size=batch_size)
         for rows, inputs, _ in in_order(batches):
@@ -231,16 +231,3 @@ def check_sizes(*sizes):
     for size in sum(lists, []):
         if type(size) is not int or size < 1:
             raise ValueError(f"a size is {size!r}, no positive whole number")
-
-
-def check_sentences(sentences):
-    """Raises a `ValueError` unless each sentence is a list of words."""
-    for i, words in enumerate(sentences):
-        if not (
-            isinstance(words, (list, tuple))
-            and all(isinstance(word, str) for word in words)
-        ):
-            raise ValueError(
-                f"`sentences[{i}]` must be a list of words, each a string; got "
-                f"{words!r}. Split the sentence into words first."
-            )

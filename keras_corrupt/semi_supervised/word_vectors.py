@@ -2,10 +2,11 @@
 
 import contextlib
 import os
+import warnings
 
 import numpy as np
 
-from keras_corrupt.data.byte_lines import DamagedFileError, byte_lines
+from keras_corrupt.files.text import byte_lines
 from keras_corrupt.semi_supervised.vocabulary import form_of
 
 
@@ -38,7 +39,7 @@ def read_word_vectors(path, words, size):
     passed over.
 
     Args:
-        path: The file; `.gz`, `.xz` and `.zst` are decompressed.
+        path: The file; see `byte_lines`.
         words: The forms that are wanted: see `form_of`.
         size: Numbers of a vector.
 
@@ -53,9 +54,7 @@ def read_word_vectors(path, words, size):
     with errors_naming(path):
         for line, form, numbers in entries(path, size):
             if form in wanted and form not in found:
-                found[form] = np.array(numbers, "float32")
-                if not np.isfinite(found[form]).all():
-                    raise ValueError(f"line {line} has a number that is not finite")
+                found[form] = _vector(numbers, line)
     if not found:
         raise ValueError(
             f"The word vectors {path} have none of the {len(wanted)} words."
@@ -63,12 +62,26 @@ def read_word_vectors(path, words, size):
     return found
 
 
+def _vector(numbers, line):
+    try:
+        vector = np.array(numbers, "float32")
+    except ValueError as error:
+        raise ValueError(f"line {line}: {error}") from error
+    if not np.isfinite(vector).all():
+        raise ValueError(f"line {line} has a number that is not finite")
+    return vector
+
+
 def entries(path, size):
-    """Yields each vector's line, word as its form, and numbers as they are written."""
-    first = True
-    for line, _, text in byte_lines(str(path)):
-        fields = text.rstrip(b"\r ").split(b" ")
-        if line == 1 and len(fields) == 2:
+    """Yields each vector's line, word as its form, and numbers as they are written.
+
+    Words that are not UTF-8, which nothing can ask for, are left out with a warning;
+    so are empty lines, without one.
+    """
+    first, wrong = True, []
+    for line, _, text in byte_lines(path):
+        fields = text.rstrip(b" ").split(b" ")
+        if not text.strip() or (line == 1 and len(fields) == 2):
             continue
         # Later words may hold spaces; the first one does not.
         if len(fields) <= size or first and len(fields) != size + 1:
@@ -77,8 +90,18 @@ def entries(path, size):
                 "model's words have. Give a file of that width"
             )
         first = False
-        word = b" ".join(fields[:-size]).decode("utf-8")
-        yield line, form_of(word), fields[-size:]
+        try:
+            word = b" ".join(fields[:-size]).decode("utf-8")
+        except UnicodeDecodeError:
+            wrong.append(line)
+        else:
+            yield line, form_of(word), fields[-size:]
+    if wrong:
+        warnings.warn(
+            f"{path}: {len(wrong):,} words are not UTF-8 (the first in line "
+            f"{wrong[0]}) and are left out.",
+            stacklevel=2,
+        )
 
 
 @contextlib.contextmanager
@@ -88,5 +111,5 @@ def errors_naming(path):
         raise ValueError(f"The word vectors {path} are not a file.")
     try:
         yield
-    except (ValueError, DamagedFileError, OSError) as error:
+    except (ValueError, OSError) as error:
         raise ValueError(f"The word vectors {path}: {error}.") from error

@@ -4,11 +4,14 @@ import os
 import re
 from collections import Counter
 
+from keras_corrupt.files.text import text_lines
 from keras_corrupt.tasks.tagging_schemes import SCHEMES, convert, is_span_tag
-from keras_corrupt.tasks.task import Split, Task, check_file
+from keras_corrupt.tasks.task import Split, Task
 
-# At a sentence's beginning. Any other line that begins with # is a word's row.
-_COMMENT = re.compile(r"# ?\w+ ?=|# id ")
+# What begins or ends a document, and with that a sentence.
+_DOCUMENT = re.compile(r" *-DOCSTART-(?!\S)|#(begin|end) document")
+# Comments even where they have as many columns as words have.
+_COMMENT = re.compile(r"# ?[\w.:-]+( id)? =|# [\w.:-]+( id)?=|# id ")
 _CONLLU_ID = re.compile(r"\d+(-\d+|\.\d+)?")
 
 
@@ -126,14 +129,17 @@ def read_conll(
     r"""Reads sentences from a file with a word in each line and an empty line between.
 
     Columns are separated by tabs, or in lines without one by spaces. Lines of white
-    space alone are empty lines. `-DOCSTART-` lines and comments (`# key = value`) are
-    left out; so are, of CoNLL-U, multi-word tokens (`1-2`) and empty nodes (`1.1`).
+    space alone are empty lines. `-DOCSTART-` lines and comments are left out; so are,
+    of CoNLL-U, multi-word tokens (`1-2`) and empty nodes (`1.1`). A comment begins with
+    `#` and is `# key = value`, `#begin document` or `#end document`; or it stands
+    before a sentence's first word and has other columns than words have, so that a word
+    `#` or `#hashtag` stays one.
 
     A sentence with a row that lacks its word or its tag is left out whole, since its
     other words would be read in a wrong context; `Split.skipped` counts them.
 
     Args:
-        path: A UTF-8 file.
+        path: A file; see `text_lines`.
         word_column: The words' column, counted from 0, or from the end if negative.
             By default 0; of CoNLL-U 1, the form.
         tag_column: The tags' column, counted likewise. By default -1, the last; of
@@ -152,7 +158,7 @@ def read_conll(
         raise ValueError(
             f"`scheme` must be one of {[*SCHEMES, 'plain']}; got {scheme!r}."
         )
-    lines = read_lines(path)
+    lines = [line for _, line in text_lines(path)]
     conllu = _is_conllu(lines)
     word_column = (1 if conllu else 0) if word_column is None else word_column
     tag_column = (3 if conllu else -1) if tag_column is None else tag_column
@@ -197,17 +203,6 @@ def read_conll(
     )
 
 
-def read_lines(path):
-    """Returns the lines of a UTF-8 file, without their ends; raises as `read_conll`."""
-    check_file(path)
-    # Only a line feed ends a line: words may hold Unicode's other separators.
-    try:
-        with open(path, encoding="utf-8-sig", newline="\n") as file:
-            return [line.rstrip("\r\n") for line in file]
-    except UnicodeDecodeError as error:
-        raise ValueError(f"{path} is not UTF-8 text ({error}).") from error
-
-
 def _is_conllu(lines):
     first = next((line for line in lines if line and line[0] != "#"), "")
     row = first.split("\t")
@@ -216,20 +211,40 @@ def _is_conllu(lines):
 
 def _sentences(lines, conllu):
     """Yields the `(line number, columns)` of each sentence's rows."""
+    shapes = {_shape(line) for line in lines if _is_row(line) and line[0] != "#"}
     rows = []
     for number, line in enumerate(lines, 1):
-        comment = line.startswith("#") if conllu else not rows and _COMMENT.match(line)
-        if comment:
-            continue
-        row = _columns(line)
-        if line.strip() and row[0] != "-DOCSTART-":
-            if not (conllu and _is_not_a_word(row[0])):
-                rows.append((number, row))
-        elif rows:
-            yield rows
+        if not _is_row(line):
+            if rows:
+                yield rows
             rows = []
+        elif conllu:
+            row = _columns(line)
+            if line[0] != "#" and not _is_not_a_word(row[0]):
+                rows.append((number, row))
+        elif rows or not _is_comment(line, shapes):
+            rows.append((number, _columns(line)))
     if rows:
         yield rows
+
+
+def _is_row(line):
+    return bool(line.strip()) and not _DOCUMENT.match(line)
+
+
+def _is_comment(line, shapes):
+    """Whether a line before a sentence's first word is no word, of the others' shapes.
+
+    A word `#` or `#hashtag` has their columns.
+    """
+    return line[0] == "#" and bool(
+        _COMMENT.match(line) or (shapes and _shape(line) not in shapes)
+    )
+
+
+def _shape(line):
+    """Returns what tells a word's row from a comment: how many columns, and how cut."""
+    return "\t" in line, len(_columns(line))
 
 
 def _columns(line):

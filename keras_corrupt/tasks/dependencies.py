@@ -4,8 +4,9 @@ import dataclasses
 import os
 import re
 from collections import Counter
+from itertools import chain
 
-from keras_corrupt.tasks.conll import read_lines
+from keras_corrupt.files.text import text_lines
 from keras_corrupt.tasks.task import Split, Task
 
 # Columns of CoNLL-U.
@@ -174,7 +175,7 @@ def read_dependencies(path, punctuation=True, subtypes=False, may_lack_trees=Fal
     Multi-word tokens (`1-2`) and empty nodes (`3.1`) are passed over.
 
     Args:
-        path: A UTF-8 file.
+        path: A file; see `text_lines`.
         punctuation: Whether words that are tagged as punctuation count in metrics.
         subtypes: Whether relations keep what follows a colon.
         may_lack_trees: Whether a file will do that has no head at all.
@@ -214,7 +215,7 @@ def read_dependencies(path, punctuation=True, subtypes=False, may_lack_trees=Fal
 def _sentences(path):
     """Yields each sentence's lines, and the `(line number, columns)` of its words."""
     lines, rows = [], []
-    for number, line in enumerate([*read_lines(path), ""], 1):
+    for number, line in chain(text_lines(path), [(0, "")]):
         if line.strip():
             lines.append(line)
             if not line.startswith("#"):

@@ -5,8 +5,9 @@ import os
 import statistics
 from pathlib import Path
 
+from keras_corrupt.files.text import read_text
 from keras_corrupt.tasks.question_answering import Answer, Question
-from keras_corrupt.tasks.task import Split, Task, check_file
+from keras_corrupt.tasks.task import Split, Task
 
 VERSIONS = ("1.1", "2.0")
 NOT_FOUND = "an answer that the context lacks"
@@ -20,6 +21,8 @@ class SquadTask(Task):
     model says: `""` where no answer has a probability above one half. The `best_`
     ones are for the threshold that suits the evaluated questions best, which is what
     papers report for development sets; `best_f1_threshold` is this probability.
+
+    An answer without a character is none, as if it were not listed.
 
     A training question is left out, and counted, where no answer is in its context;
     one that starts elsewhere than the file says is taken from its nearest place.
@@ -83,6 +86,7 @@ class SquadTask(Task):
         answers = [
             (member(a, "text", str, where), member(a, "answer_start", int, where))
             for a in member(row, "answers", list, where)
+            if member(a, "text", str, where).strip()
         ]
         if not answers and not self.answerability:
             raise ValueError(
@@ -223,11 +227,11 @@ def json_rows(path):
         FileNotFoundError: There is no file.
         ValueError: It is malformed.
     """
-    check_file(path)
+    text = read_text(path)
     try:
-        content = json.loads(Path(path).read_text(encoding="utf-8-sig"))
-    except (OSError, ValueError, RecursionError) as error:
-        raise ValueError(f"{path} is not a JSON file in UTF-8: {error}") from error
+        content = json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise ValueError(f"{path} is not a JSON file: {error}") from error
     for i, article in enumerate(member(content, "data", list, path)):
         of_article = f"{path}, article {i}"
         for j, paragraph in enumerate(member(article, "paragraphs", list, of_article)):
@@ -280,8 +284,6 @@ def nearest(text, context, start):
     >>> nearest("an", "an answer and an end", 12)
     10
     """
-    if not text.strip():
-        return None
     found, position = [], context.find(text)
     while position >= 0:
         found.append(position)

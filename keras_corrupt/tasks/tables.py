@@ -2,15 +2,15 @@
 
 import csv
 import dataclasses
-import gzip
 import json
 import math
-import zlib
+import re
 from pathlib import Path
 
 import numpy as np
 
-from keras_corrupt.tasks.task import Split, check_file, describe_skipped
+from keras_corrupt.files.text import text_lines
+from keras_corrupt.tasks.task import Split, describe_skipped
 from keras_corrupt.tasks.text_task import TextTask
 
 
@@ -107,7 +107,8 @@ def read_table(path, columns, read_label=None):
     out, and counted by reason in `Split.skipped`.
 
     Args:
-        path: A `.tsv`, `.csv` or `.jsonl` file, which may be compressed (`.gz`).
+        path: A `.tsv`, `.csv` or `.jsonl` file, which may be compressed (`.gz`, `.xz`,
+            `.zst`).
         columns: A `Columns`. Others in the file are not looked at.
         read_label: What makes a label of a cell: `one_of(...)` or `score_in(...)`;
             `None` for any label.
@@ -184,25 +185,21 @@ def read_rows(path, header=True):
         `make_split`.
     """
     path = Path(path)
-    kind = path.name.removesuffix(".gz").rpartition(".")[2]
-    if kind not in ("tsv", "csv", "jsonl"):
+    kind = re.search(r"\.(tsv|csv|jsonl)(\.(gz|xz|zst))?$", path.name.lower())
+    if not kind:
         raise ValueError(
-            f"{path} must be a .tsv, .csv or .jsonl file, or one of these with .gz."
+            f"{path} must be a .tsv, .csv or .jsonl file, or one of these with .gz, "
+            ".xz or .zst."
         )
+    kind = kind[1]
     if not header and kind == "jsonl":
         raise ValueError(f"The columns of {path}, a JSONL file, must be names.")
-    check_file(path)
-    opener = gzip.open if path.suffix == ".gz" else open
     # Bytes that are not UTF-8 become lone surrogates, by which `_cell` finds them.
-    text = {"encoding": "utf-8-sig", "errors": "surrogateescape", "newline": "\n"}
-    try:
-        with opener(path, "rt", **text) as lines:
-            if kind == "jsonl":
-                return _json_rows(lines)
-            split_fields = _split_csv if kind == "csv" else _split_tsv
-            return _table_rows(split_fields(lines), header)
-    except (EOFError, gzip.BadGzipFile, zlib.error) as error:
-        raise ValueError(f"{path} is not a whole gzip file: {error}") from error
+    lines = text_lines(path, errors="surrogateescape")
+    if kind == "jsonl":
+        return _json_rows(lines)
+    split_fields = _split_csv if kind == "csv" else _split_tsv
+    return _table_rows(split_fields(lines), header)
 
 
 def _table_rows(records, header):
@@ -223,14 +220,15 @@ def _table_rows(records, header):
 
 
 def _split_tsv(lines):
-    for number, line in enumerate(lines, start=1):
-        if line := line.rstrip("\r\n"):
+    for number, line in lines:
+        if line:
             yield number, line.split("\t")
 
 
 def _split_csv(lines):
     csv.field_size_limit(_MAX_CELL)
-    reader = csv.reader(lines, strict=True)
+    # A cell in quotes may hold ends of lines.
+    reader = csv.reader((f"{line}\n" for _, line in lines), strict=True)
     while True:
         start = reader.line_num + 1
         try:
@@ -248,7 +246,7 @@ def _split_csv(lines):
 
 def _json_rows(lines):
     names, rows = {}, []
-    for number, line in enumerate(lines, start=1):
+    for number, line in lines:
         if not line.strip():
             continue
         try:

@@ -3,7 +3,6 @@
 import dataclasses
 import hashlib
 import json
-import os
 import re
 from collections import Counter
 from itertools import zip_longest
@@ -42,12 +41,6 @@ class Split:
         for row in zip_longest(*columns):
             digest.update(json.dumps(row, default=str).encode() + b"\n")
         return digest.hexdigest()[:16]
-
-
-def check_file(path):
-    """Raises a `FileNotFoundError` unless there is a file, and not a pipe."""
-    if not os.path.isfile(path):
-        raise FileNotFoundError(f"{path} is not a file.")
 
 
 def check_name(name):

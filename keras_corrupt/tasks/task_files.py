@@ -31,11 +31,12 @@ from pathlib import Path
 
 import tomllib
 
+from keras_corrupt.files.text import read_text
 from keras_corrupt.tasks.conll import TaggingTask
 from keras_corrupt.tasks.dependencies import DependencyTask
 from keras_corrupt.tasks.squad import SquadTask
 from keras_corrupt.tasks.tables import Columns, TableTask
-from keras_corrupt.tasks.task import check_file, check_name
+from keras_corrupt.tasks.task import check_name
 
 _FILES = ("train", "dev", "test")
 _COLUMNS = ("text", "second_text", "label", "id")
@@ -82,10 +83,10 @@ def read_task_file(path):
         FileNotFoundError: The file, or one that it names, is not there.
         ValueError: It is no such file, or a task in it cannot be.
     """
-    check_file(path)
+    text = read_text(path)
     try:
-        content = tomllib.loads(Path(path).read_text(encoding="utf-8"))
-    except ValueError as error:  # of TOML, or of UTF-8
+        content = tomllib.loads(text)
+    except ValueError as error:
         raise ValueError(f"{path} is not a TOML file: {error}.") from error
     if not content:
         raise ValueError(f"{path} names no task: write a table for each, `[name]`.")

@@ -1,14 +1,12 @@
 """Files of sentences and their translations, and the task of translating like them."""
 
-import gzip
-import lzma
 import os
 import re
 import statistics
-import zlib
 from collections import Counter
 
-from keras_corrupt.tasks.task import Split, Task, check_file
+from keras_corrupt.files.text import text_lines
+from keras_corrupt.tasks.task import Split, Task
 from keras_corrupt.tasks.words import split_joined, split_words
 
 #: How sacrebleu can divide text into words; those that need no other library.
@@ -162,7 +160,7 @@ def read_parallel(source, target=None, in_words=False):
     """Reads sentences and their translations, a line each.
 
     Args:
-        source: A UTF-8 file, plain or `.gz` or `.xz`.
+        source: A file; see `text_lines`.
         target: The file of the translations, or `None`.
         in_words: See `TranslationTask`.
 
@@ -188,16 +186,7 @@ def read_parallel(source, target=None, in_words=False):
 
 def _text_lines(path):
     """Returns the lines of a file that has words, none of which is empty."""
-    check_file(path)
-    opener = {".gz": gzip.open, ".xz": lzma.open}.get(os.path.splitext(path)[1], open)
-    # Only a line feed ends a line, as for the tools that wrote the other file.
-    try:
-        with opener(path, "rt", encoding="utf-8-sig", newline="\n") as file:
-            lines = [line.strip() for line in file]
-    except UnicodeDecodeError as error:
-        raise ValueError(f"{path} is not UTF-8 text ({error}).") from error
-    except (EOFError, gzip.BadGzipFile, lzma.LZMAError, zlib.error) as error:
-        raise ValueError(f"{path} is damaged or cut short: {error}.") from error
+    lines = [line.strip() for _, line in text_lines(path)]
     for number, line in enumerate(lines, 1):
         if not line:
             raise ValueError(

@@ -71,6 +71,7 @@ class ByteBPETokenizer(Tokenizer):
         lowercase: bool = True,
         strip_accents: bool = True,
         max_train_bytes: int = 200_000_000,
+        progress: bool = False,
     ) -> "ByteBPETokenizer":
         """Learns a vocabulary; the same lines always give the same one.
 
@@ -81,6 +82,7 @@ class ByteBPETokenizer(Tokenizer):
             strip_accents: Whether to remove combining marks (é to e).
             max_train_bytes: Text to train on, in UTF-8 bytes. Of more text an evenly
                 spread sample of half to all of this size is used and held in memory.
+            progress: Whether a terminal shows bars of progress.
 
         Returns:
             The tokenizer.
@@ -121,7 +123,7 @@ class ByteBPETokenizer(Tokenizer):
             special_tokens=list(SPECIAL_TOKENS),
             initial_alphabet=alphabet,
             min_frequency=2,
-            show_progress=False,
+            show_progress=progress,
         )
         engine.train_from_iterator(sample, trainer)
         return cls(engine)

@@ -90,7 +90,7 @@ class Characters:
         Returns:
             bool [texts].
         """
-        joined = "".join(texts).encode("utf-32-le", "surrogatepass")
+        joined = "".join(texts).encode("utf-32-le")
         codes = np.frombuffer(joined, "<u4")
         states = self._states[codes]
         if (unasked := states == _UNASKED).any():

@@ -103,7 +103,8 @@ def from_file(
             engine = engine_of_model(read_bytes(path))
             tokenizer = UnigramTokenizer(_with_tokens(engine, roles), roles)
         else:
-            vocabulary = read_vocabulary(path)
+            # As BERT's loader does; what is white space alone keeps its line.
+            vocabulary = [line.strip() or line for line in read_vocabulary(path)]
             added = [name for name in roles.values() if name not in vocabulary]
             tokenizer = WordPieceTokenizer([*vocabulary, *added], **flags, roles=roles)
         if tokenizer.vocabulary_size == len(tokenizer.special_ids):

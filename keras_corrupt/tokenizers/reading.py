@@ -8,6 +8,7 @@ import stat
 
 import tokenizers
 
+from keras_corrupt.files.text import split_lines
 from keras_corrupt.tokenizers.vocabulary import MAX_TOKENS
 
 #: Several times the largest vocabulary in use.
@@ -77,9 +78,9 @@ def read_vocabulary(path: str | os.PathLike) -> list[str]:
         ValueError: If it cannot be read, is not UTF-8 or has too many lines.
     """
     text = read_text(path)
-    if text.count("\n") > MAX_TOKENS:
+    if max(map(text.count, "\r\n")) > MAX_TOKENS:
         raise ValueError(f"{path}: over {MAX_TOKENS:,} tokens, one a line.")
-    vocabulary = [line.rstrip("\r") for line in text.split("\n")]
+    vocabulary = split_lines(text)
     while vocabulary and not vocabulary[-1]:
         vocabulary.pop()
     return vocabulary

@@ -19,6 +19,7 @@ from keras_corrupt.tokenizers.roles import (
     special_tokens,
     template,
 )
+from keras_corrupt.tokenizers.texts import check_text, text_list, text_tuples
 
 #: The files of a saved tokenizer: two for other libraries, one for this.
 DOCUMENT_FILE = "tokenizer.json"
@@ -155,8 +156,12 @@ class Tokenizer:
 
         Returns:
             The token ids.
+
+        Raises:
+            ValueError: If it is no text.
         """
-        return self.encode_batch([text])[0]
+        check_text(text)
+        return self._encode_batch([text])[0]
 
     def encode_batch(self, texts: Sequence[str]) -> list[list[int]]:
         """Encodes texts, without special tokens.
@@ -166,7 +171,13 @@ class Tokenizer:
 
         Returns:
             The token ids of each.
+
+        Raises:
+            ValueError: If something is no text.
         """
+        return self._encode_batch(text_list(texts))
+
+    def _encode_batch(self, texts: list[str]) -> list[list[int]]:
         encodings = self._engine.encode_batch_fast(texts, add_special_tokens=False)
         return [encoding.ids for encoding in encodings]
 
@@ -187,8 +198,11 @@ class Tokenizer:
             either end of a token is left out; a token of white space alone has no
             characters. Combining marks go with the letter before them even where
             accents are stripped. Tokens that share a character all have it.
+
+        Raises:
+            ValueError: If something is no text.
         """
-        for text in texts:  # one by one: the engine's results are large
+        for text in text_list(texts):  # one by one: the engine's results are large
             encoding = self._engine.encode(text, add_special_tokens=False)
             offsets = np.array(encoding.offsets, "int32").reshape(-1, 2)
             leave_out_space(offsets, text)
@@ -197,7 +211,7 @@ class Tokenizer:
             yield np.array(encoding.ids, "int32"), offsets
 
     def pack(
-        self, texts: Sequence[str | tuple[str, str]], max_length: int
+        self, texts: Sequence[str | tuple[str, str]], max_length: int, first: int = 0
     ) -> dict[str, np.ndarray]:
         """Encodes texts or pairs of texts as model inputs.
 
@@ -206,6 +220,7 @@ class Tokenizer:
         Args:
             texts: Strings or pairs of strings.
             max_length: Tokens allowed, special tokens included.
+            first: The number of the first text, for messages.
 
         Returns:
             A dict of int32 arrays [batch, length] `token_ids`, `segment_ids` (1 in
@@ -213,7 +228,7 @@ class Tokenizer:
             the longest text.
 
         Raises:
-            ValueError: If a text is too long; nothing is cut.
+            ValueError: If something is no text, or too long; nothing is cut.
 
         Example:
         >>> from keras_corrupt.tokenizers import SPECIAL_TOKENS, WordPieceTokenizer
@@ -221,14 +236,12 @@ class Tokenizer:
         >>> tokenizer.pack([("a", "b b")], max_length=8)["segment_ids"].tolist()
         [[0, 0, 0, 1, 1, 1]]
         """
-        pairs = [(text,) if isinstance(text, str) else tuple(text) for text in texts]
+        pairs = text_tuples(texts)
         if not pairs:
             raise ValueError("texts is empty: there is nothing to pack.")
-        if any(len(pair) > 2 or not pair for pair in pairs):
-            raise ValueError("texts: every item is a string or a pair of strings.")
         encoded = iter(self.encode_batch([text for pair in pairs for text in pair]))
         rows = []
-        for index, pair in enumerate(pairs):
+        for index, pair in enumerate(pairs, first):
             token_ids, segment_ids = [self.classify_id], [0]
             for segment in range(len(pair)):
                 ids = [*next(encoded), self.separate_id]
@@ -350,8 +363,9 @@ class Tokenizer:
         """Returns the files of a saved tokenizer, name -> text.
 
         `tokenizer.json` is for other libraries to read, such as Hugging Face's, and
-        so is `tokenizer_config.json`, which names the special tokens to them. What
-        this package needs besides is in `tokenizer_settings.json`.
+        so is `tokenizer_config.json`, which names the special tokens to them, and says
+        that in a text these are ordinary text (a bare `tokenizers.Tokenizer` does not
+        read it). What this package needs besides is in `tokenizer_settings.json`.
         """
         settings = {
             "kind": self.kind,
@@ -364,6 +378,7 @@ class Tokenizer:
         config = {
             "tokenizer_class": "PreTrainedTokenizerFast",
             "model_input_names": ["input_ids", "token_type_ids", "attention_mask"],
+            "split_special_tokens": True,
             **names,
         }
         return {

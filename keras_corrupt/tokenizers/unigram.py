@@ -1,6 +1,8 @@
 """SentencePiece's unigram language model."""
 
+import itertools
 import json
+import re
 from collections.abc import Iterable
 
 import tokenizers
@@ -27,6 +29,10 @@ _DIGITS = 3
 # More pieces than wanted are trained, for those that join letters with other marks go.
 _SURPLUS = 1.3
 _UNKNOWN = find_roles(SPECIAL_TOKENS)["unknown"]
+# Text without spaces is long words that all differ, and the library takes a minute or
+# two for a million characters of them, ten and more for ten million.
+_LONG = re.compile(" ?[^ ]{21,}")
+_LONG_WORDS_SIZE = 1_000_000
 
 
 class UnigramTokenizer(Tokenizer):
@@ -62,6 +68,7 @@ class UnigramTokenizer(Tokenizer):
         lowercase: bool = True,
         strip_accents: bool = True,
         max_train_bytes: int = 200_000_000,
+        progress: bool = False,
     ) -> "UnigramTokenizer":
         """Learns a vocabulary; the same lines always give the same one.
 
@@ -72,6 +79,9 @@ class UnigramTokenizer(Tokenizer):
             strip_accents: Whether to remove combining marks (é to e).
             max_train_bytes: Text to train on, in UTF-8 bytes. Of more text an evenly
                 spread sample of half to all of this size is used and held in memory.
+                Words of more than 20 characters, as the text of a script without
+                spaces is, are sampled in the same way to a million characters.
+            progress: Whether a terminal shows bars of progress.
 
         Returns:
             The tokenizer.
@@ -100,7 +110,7 @@ class UnigramTokenizer(Tokenizer):
                 f"{len(letters)} letters and the special tokens: at least {least} are "
                 "needed."
             )
-        pieces = _train(sample, letters, vocabulary_size)
+        pieces = _train(sample, letters, vocabulary_size, progress)
         vocabulary = [*((token, 0.0) for token in SPECIAL_TOKENS), *pieces]
         engine = tokenizers.Tokenizer(
             tokenizers.models.Unigram(vocabulary, SPECIAL_TOKENS.index(_UNKNOWN))
@@ -136,7 +146,7 @@ class UnigramTokenizer(Tokenizer):
         return "".join(tokens).replace(SPACE, " ")
 
 
-def _train(sample, letters, vocabulary_size) -> list[tuple[str, float]]:
+def _train(sample, letters, vocabulary_size, progress) -> list[tuple[str, float]]:
     """Learns pieces; returns them with their scores, the likeliest first."""
     # Every letter becomes a piece; rare ones shall not.
     present = set().union(*sample)
@@ -148,10 +158,12 @@ def _train(sample, letters, vocabulary_size) -> list[tuple[str, float]]:
     trainer = tokenizers.trainers.UnigramTrainer(
         vocab_size=round(_SURPLUS * vocabulary_size),
         special_tokens=list(SPECIAL_TOKENS),
+        initial_alphabet=letters,  # also those of words that are left out
         unk_token=_UNKNOWN,
-        show_progress=False,
+        show_progress=progress,
     )
-    engine.train_from_iterator((line.translate(to_space) for line in sample), trainer)
+    sample = [line.translate(to_space) for line in sample]
+    engine.train_from_iterator(_few_long_words(sample), trainer)
     scores = dict(json.loads(engine.to_str())["model"]["vocab"])
     for token in SPECIAL_TOKENS:
         del scores[token]
@@ -166,6 +178,20 @@ def _train(sample, letters, vocabulary_size) -> list[tuple[str, float]]:
     kept = order[: vocabulary_size - len(SPECIAL_TOKENS)]
     kept.sort(key=lambda piece: (-scores[piece], piece))
     return [(piece, scores[piece]) for piece in kept]
+
+
+def _few_long_words(sample):
+    """Leaves out most long words of much text, and repeats the others as often."""
+    size = sum(map(len, itertools.chain.from_iterable(map(_LONG.findall, sample))))
+    stride = -(-size // _LONG_WORDS_SIZE)
+    if stride < 2:
+        return sample
+    numbers = itertools.count()
+
+    def repeated(match):
+        return "" if next(numbers) % stride else f" {match[0].strip()}" * stride
+
+    return [_LONG.sub(repeated, line).strip() for line in sample]
 
 
 def _words():

@@ -4,6 +4,8 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
 
+from keras_corrupt.tokenizers.texts import check_text
+
 #: More characters than any one alphabet has; rarer ones become the unknown token.
 ALPHABET_SIZE = 1000
 # Characters of the longest word to learn pieces from; more than any language has. The
@@ -37,6 +39,7 @@ def train_word_pieces(
     special_tokens: Sequence[str],
     unknown_token: str,
     max_bytes: int,
+    progress: bool = False,
 ) -> list[str]:
     """Learns the pieces of the words of a text; the same text gives the same pieces.
 
@@ -47,6 +50,7 @@ def train_word_pieces(
         special_tokens: First tokens of the vocabulary.
         unknown_token: That among them which stands for unknown words.
         max_bytes: UTF-8 bytes of text to hold and train on.
+        progress: Whether a terminal shows bars of progress.
 
     Returns:
         The tokens in the order of their ids.
@@ -76,7 +80,7 @@ def train_word_pieces(
         initial_alphabet=letters,
         limit_alphabet=len(letters),
         min_frequency=2,
-        show_progress=False,
+        show_progress=progress,
     )
     engine = tokenizers.Tokenizer(tokenizers.models.WordPiece(unk_token=unknown_token))
     engine.pre_tokenizer = tokenizers.pre_tokenizers.BertPreTokenizer()
@@ -95,13 +99,20 @@ def even_sample(lines: Iterable[str], max_bytes: int) -> list[str]:
     Returns:
         The kept lines, half of `max_bytes` or more if there was more. One with a word
         (or white space) of more than 1,000 characters is in pieces.
+
+    Raises:
+        ValueError: If a line is no text.
     """
     sample, sample_bytes, stride = [], 0, 1
     for number, line in enumerate(lines):
         if number % stride:
             continue
+        try:
+            sample_bytes += len(line.encode("utf-8"))
+        except (AttributeError, UnicodeEncodeError):
+            check_text(line, f"lines[{number}]")
+            raise
         sample.append(line)
-        sample_bytes += len(line.encode("utf-8"))
         while sample_bytes > max_bytes and len(sample) > 1:
             del sample[1::2]
             stride *= 2

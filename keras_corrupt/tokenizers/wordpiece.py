@@ -86,6 +86,7 @@ class WordPieceTokenizer(Tokenizer):
         strip_accents: bool = True,
         language_neutral: bool = False,
         max_train_bytes: int = 200_000_000,
+        progress: bool = False,
     ) -> "WordPieceTokenizer":
         """Learns a vocabulary; the same lines always give the same one.
 
@@ -97,6 +98,7 @@ class WordPieceTokenizer(Tokenizer):
             language_neutral: See the class.
             max_train_bytes: Text to train on, in UTF-8 bytes. Of more text an evenly
                 spread sample of half to all of this size is used and held in memory.
+            progress: Whether a terminal shows bars of progress.
 
         Returns:
             The tokenizer.
@@ -117,6 +119,7 @@ class WordPieceTokenizer(Tokenizer):
             special_tokens=SPECIAL_TOKENS,
             unknown_token=find_roles(SPECIAL_TOKENS)["unknown"],
             max_bytes=max_train_bytes,
+            progress=progress,
         )
         return cls(vocabulary, **flags)
 
@@ -157,21 +160,17 @@ class WordPieceTokenizer(Tokenizer):
         lines = "".join(f"{token}\n" for token in self.vocabulary)
         return {VOCABULARY_FILE: lines, **super().files()}
 
-    def encode_batch(self, texts: Sequence[str]) -> list[list[int]]:
-        """Encodes texts; see `Tokenizer.encode_batch`.
-
-        After the first megabytes, or as soon as so much text is expected, most texts go
-        through TensorFlow Text, where it is installed: `FastWordPieces`. The ids are
-        the same.
-        """
+    def _encode_batch(self, texts):
+        # After the first megabytes, or as soon as so much text is expected, most texts
+        # go through TensorFlow Text, where it is installed. The ids are the same.
         size = sum(map(len, texts))
         self.expect(size)
         start = _START if "tensorflow" in sys.modules else _START_ALONE
         if size < _CALL or self._characters < start or not self._fast:
-            return super().encode_batch(texts)
+            return super()._encode_batch(texts)
         encoded = self._fast.encode_batch(texts)
         left = [number for number, ids in enumerate(encoded) if ids is None]
-        others = super().encode_batch([texts[number] for number in left])
+        others = super()._encode_batch([texts[number] for number in left])
         for number, ids in zip(left, others, strict=True):
             encoded[number] = ids
         return encoded

@@ -4,6 +4,8 @@ Such an optimizer counted the parts, and had a sum of gradients for each variabl
 is zero after a whole step.
 """
 
+from keras_corrupt.training.optimizer import saved_variables
+
 
 def as_one_step(arrays, model, step=None):
     """Makes of a checkpoint's arrays those of an optimizer that counts steps.
@@ -21,7 +23,8 @@ def as_one_step(arrays, model, step=None):
         return arrays
     sums = [n for n in arrays if n.startswith("optimizer/accumulated_gradients/")]
     count = "optimizer/iterations"
-    numbers = [f"optimizer.{i}" for i in range(len(optimizer.variables) + slots)]
+    variables = len(saved_variables(optimizer)) + slots
+    numbers = [f"optimizer.{i}" for i in range(variables)]
     if numbers[-1] in arrays:
         # They stand before the two moments, which are the last.
         kept = [arrays[n] for n in numbers[: -3 * slots] + numbers[-2 * slots :]]

@@ -14,6 +14,9 @@ from keras_corrupt.devices.distribution import ALONE
 from keras_corrupt.training.phases import WHOLE_RUN
 from keras_corrupt.training.run_directory import write_whole
 
+#: The attribute of an optimizer that is the norm of its last gradient, and its metric.
+GRADIENT_NORM = "gradient_norm"
+
 #: Updates after which several processes ask one another whether to stop.
 STEPS_BETWEEN_QUESTIONS = 10
 
@@ -28,11 +31,13 @@ class Progress(keras.callbacks.Callback):
     Args:
         step: Updates done before.
         total: Updates of the whole run.
+        vital: Names of validation metrics, whose last values it has, too.
     """
 
-    def __init__(self, step, total):
+    def __init__(self, step, total, vital=()):
         super().__init__()
         self.step, self.total = step, total
+        self.vital, self.last = (GRADIENT_NORM, *vital), {}
         self.bar = None
 
     def on_train_begin(self, logs=None):
@@ -53,7 +58,12 @@ class Progress(keras.callbacks.Callback):
             self.bar.unpause()  # to compile is no sign of how long a step takes
         if self.bar.update(1) and logs:
             terms = {k: f"{float(v):.3f}" for k, v in logs.items() if "loss" in k}
-            self.bar.set_postfix(terms, refresh=False)
+            self.bar.set_postfix(terms | self.last, refresh=False)
+
+    def on_interval_end(self, step, logs):
+        """Learns an interval's metrics; called by `Intervals`."""
+        logs = logs | without_prefix(logs)
+        self.last = {n: f"{logs[n]:.3f}" for n in self.vital if n in logs}
 
     def tell(self, text):
         """Writes a line above the bar."""
@@ -103,7 +113,9 @@ class RunLog(keras.callbacks.Callback):
         }
         self.rows.append(row)
         text = io.StringIO()
-        writer = csv.DictWriter(text, list(self.rows[0]))
+        # Rows that an earlier version wrote may lack some.
+        names = dict.fromkeys(name for row in self.rows for name in row)
+        writer = csv.DictWriter(text, names)
         writer.writeheader()
         writer.writerows(self.rows)
         write_whole(self.path, text.getvalue())
@@ -131,7 +143,7 @@ def read_metrics(path):
     try:
         with open(path, newline="") as file:
             for row in csv.DictReader(file):
-                row = {name: float(value) for name, value in row.items()}
+                row = {name: float(value) for name, value in row.items() if value != ""}
                 rows.append({**row, "step": int(row["step"])})
     except (csv.Error, KeyError, TypeError, ValueError) as error:
         raise ValueError(
@@ -288,6 +300,8 @@ class Intervals(keras.callbacks.Callback):
             self._check(logs["val_loss"])
             # Computed here: all processes must do what any does on the devices.
             logs["learning_rate"] = float(self.model.optimizer.learning_rate)
+            norm = getattr(self.model.optimizer, GRADIENT_NORM, None)
+            logs |= {} if norm is None else {GRADIENT_NORM: float(norm)}
             for listener in self.listeners:
                 listener.on_interval_end(self.step, logs)
         self.checkpoints.save(self.model, self.step, self.phase)

@@ -14,6 +14,7 @@ from keras_corrupt.devices.distribution import ALONE
 from keras_corrupt.models.named_variables import named_variables
 from keras_corrupt.training import numbered_variables
 from keras_corrupt.training.accumulated_gradients import as_one_step
+from keras_corrupt.training.optimizer import saved_variables
 from keras_corrupt.training.phases import WHOLE_RUN
 
 #: What a checkpoint's description says; those before had numbers for names.
@@ -244,16 +245,17 @@ def all_variables(model):
     names = {id(v): name.removeprefix("model/") for name, v in found.items()}
     trainable = [names[id(v)] for v in model.trainable_variables]
     optimizer = model.optimizer
+    saved = {id(variable) for variable in saved_variables(optimizer)}
     for attribute, value in vars(optimizer).items():
         prefix = f"optimizer/{attribute.strip('_')}"
         if isinstance(value, keras.Variable):
-            found[prefix] = value
+            found |= {prefix: value} if id(value) in saved else {}
         elif attribute != "_variables" and _aligned(value, trainable):
             for name, variable in zip(trainable, value, strict=True):
                 if isinstance(variable, keras.Variable) and id(variable) not in names:
                     found[f"{prefix}/{name}"] = variable
     reached = {id(variable) for variable in found.values()}
-    lost = [v.path for v in optimizer.variables if id(v) not in reached]
+    lost = [v.path for v in saved_variables(optimizer) if id(v) not in reached]
     if lost:
         raise CheckpointError(
             f"A checkpoint cannot name these variables of {type(optimizer).__name__}: "

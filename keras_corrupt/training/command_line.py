@@ -9,11 +9,14 @@ from typing import Annotated
 
 import tyro
 
+from keras_corrupt.devices.interrupts import ends_in_a_line
 from keras_corrupt.devices.log_level import hide_start_up_lines
 from keras_corrupt.training import keras_stand_in
-from keras_corrupt.training.data_of_run import check_flags
+from keras_corrupt.training.data_of_run import check_flags, names_of
+from keras_corrupt.training.short_runs import note, of_short_run
 
 
+@ends_in_a_line("The same command goes on with what is complete.")
 def main(recipe, description, run=None, **variants):
     """Runs a recipe from the command line.
 
@@ -42,10 +45,13 @@ def main(recipe, description, run=None, **variants):
     from keras_corrupt.training import runner
     from keras_corrupt.training.callbacks import NonFiniteLossError
     from keras_corrupt.training.checkpoint import CheckpointError
+    from keras_corrupt.training.collapse import CollapseError
     from keras_corrupt.training.out_of_memory import OutOfMemoryError
 
     try:
         check_flags(config, flags)
+        if changed := note(config, recipe):
+            print(f"Note: {changed}")
         tokens, usual = (c.batch_size * c.sequence_length for c in (config, recipe))
         if 0 < tokens < usual / 4 and not config.smoke:
             print(
@@ -58,7 +64,7 @@ def main(recipe, description, run=None, **variants):
             sys.exit(130)  # a shell's code for Ctrl-C: what follows should not run
     except (
         *(ValueError, OSError),
-        *(CheckpointError, NonFiniteLossError, OutOfMemoryError),
+        *(CheckpointError, CollapseError, NonFiniteLossError, OutOfMemoryError),
     ) as error:
         sys.exit(f"Error: {error}")
     except LostProcessError as error:
@@ -109,7 +115,8 @@ def parse(recipe, flags, description=None):
         description=description,
         use_underscores=True,
     )
-    return dataclasses.replace(parsed.run, objective=_given(parsed.options))
+    config = dataclasses.replace(parsed.run, objective=_given(parsed.options))
+    return of_short_run(config, recipe, names_of(flags))
 
 
 def _flags_of(name, options, given, preset, fallback=True):

@@ -29,7 +29,7 @@ class PretrainConfig:
     """Files, globs, directories, `tfds:NAME`, or `python-docs` (built in)."""
     data: str | None = None
     """A directory of examples made before, used instead of the corpus. It decides
-    about `corpus` and all that follows `mix`, down to `on_bad_bytes`."""
+    about `corpus` and all that follows `mix`, down to `on_bad_rows`."""
     mix: tuple[tuple[str, float], ...] = ()
     """Other corpora and their fractions of the examples, such as the old one against
     forgetting: `--mix wiki.txt 0.1`. Each is like one of `corpus`, or a directory of
@@ -58,6 +58,9 @@ class PretrainConfig:
     """Fraction of the documents held out."""
     on_bad_bytes: Literal["error", "skip"] = "error"
     """What to do with lines that are not UTF-8."""
+    on_bad_rows: Literal["error", "skip"] = "error"
+    """What to do with lines of `.jsonl` files that are no JSON object with a string in
+    the field "text"."""
     workers: int | None = None
     """Processes that prepare examples; one for each core if not given."""
 
@@ -111,6 +114,10 @@ class PretrainConfig:
     keep_presets: int = 0
     """Updates between models that are kept, in `presets/step-...`: a multiple of
     `interval`; 0 for none. The last is always in `preset`."""
+
+    recover: bool = False
+    """Whether a run whose model dies goes back to the last checkpoint by itself, with
+    half the learning rate; three times at most. A continued run may differ in this."""
 
     # Where to train. A continued run may differ in these.
     devices: Literal["auto"] | int = "auto"
@@ -252,9 +259,12 @@ class PretrainConfig:
                     f"set --{main}.max_length."
                 )
 
+    #: Fields that name files: a continued run compares what is in them, since a
+    #: project may have been moved. See `record_examples`.
+    FILES = ("corpus", "data", "vocabulary", "init_from")
     #: Fields that may differ when a run is continued.
     FREE = (
-        *("output", "workers", "validation_batches", "keep_presets"),
+        *("output", "workers", "validation_batches", "keep_presets", "recover"),
         *("devices", "strategy", "coordinator", "processes", "process_id"),
     )
 
@@ -269,8 +279,13 @@ class PretrainConfig:
         return cls(model="", preset="", output="").as_dict()
 
     @classmethod
-    def completed(cls, settings):
-        """Returns settings of a run, with the fields that it did not have."""
+    def compared(cls, settings):
+        """Returns of a run's settings those that a continued run must agree with.
+
+        Fields that the run did not have get their defaults, and names of files go.
+        """
+        settings = cls.defaults() | settings
         phase = json.loads(json.dumps(dataclasses.asdict(Phase("", 0))))
-        phases = [phase | given for given in settings.get("phases", ())]
-        return cls.defaults() | settings | {"phases": phases}
+        settings["phases"] = [phase | given for given in settings["phases"]]
+        settings["mix"] = [fraction for _, fraction in settings["mix"]]
+        return {name: settings[name] for name in settings if name not in cls.FILES}

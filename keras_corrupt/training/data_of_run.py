@@ -10,7 +10,7 @@ from keras_corrupt.training.config import PretrainConfig
 DECIDED = (
     *("corpus", "vocabulary", "tokenizer", "vocabulary_size", "lowercase"),
     *("strip_accents", "language_neutral", "documents", "validation_fraction"),
-    *("on_bad_bytes", "grow_vocabulary"),
+    *("on_bad_bytes", "on_bad_rows", "grow_vocabulary"),
 )
 
 
@@ -45,8 +45,7 @@ def check_flags(config, flags):
         config: A `PretrainConfig`.
         flags: The command line that it was read from, a list of strings.
     """
-    found = (re.match(r"--(?:no[-_])?([\w-]+)", flag) for flag in flags)
-    given = {match[1].replace("-", "_") for match in found if match}
+    given = names_of(flags)
     asked = [name for name in DECIDED if name in given]
     decided = with_data(config) if asked else config
     for name in asked:
@@ -56,6 +55,16 @@ def check_flags(config, flags):
                 f"--{name} {shown(value)}: the examples of --data {config.data} were "
                 f"made with {shown(known)}. Leave it out, or prepare others."
             )
+
+
+def names_of(flags):
+    """Returns the names of the fields that a command line sets.
+
+    >>> sorted(names_of(["--no-lowercase", "--steps=5", "--beta_2", "0.9"]))
+    ['beta_2', 'lowercase', 'steps']
+    """
+    found = (re.match(r"--(?:no[-_])?([\w-]+)", flag) for flag in flags)
+    return {match[1].replace("-", "_") for match in found if match}
 
 
 def shown(value):
@@ -75,6 +84,6 @@ def describe(info):
             "accents removed" if made["strip_accents"] else "accents kept",
             *["language-neutral"] * made["language_neutral"],
             *["a document a line"] * (made["documents"] == "lines"),
-            f"from {shown(made['corpus'])}",
+            f"from {info.describe_corpus()}",
         ]
     )

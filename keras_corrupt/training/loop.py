@@ -25,6 +25,7 @@ def train(
     tokens_per_step=0,
     warnings=None,
     judged_at=None,
+    watch=None,
     listeners=(),
     phase=WHOLE_RUN,
     devices=ALONE,
@@ -52,6 +53,7 @@ def train(
         tokens_per_step: Token slots in a step, for the log.
         warnings: See `Warnings`.
         judged_at: Steps after which these are final; `total` if not given.
+        watch: A `CollapseWatch`.
         listeners: What else is told of each interval, in all processes: see
             `Intervals`.
         phase: Name of the phase, which checkpoints tell.
@@ -62,21 +64,25 @@ def train(
 
     Raises:
         NonFiniteLossError: The loss became infinite or not a number.
+        CollapseError: The model has died.
         CheckpointError: A checkpoint could not be written or read.
     """
+    vital = getattr(model, "vital_metrics", ())
     while (step := checkpoints.restore(model, phase)) < steps:
         if step == first_step and start is not None:
             start()
         if step and devices.first:
             print(f"Continuing at step {step:,}.", flush=True)
-        callbacks, told, asking = [], [*listeners], []
+        callbacks, told, asking = [], [], []
         if devices.first:
-            progress = Progress(step, total or steps)
+            progress = Progress(step, total or steps, vital)
             log = RunLog(output, step, tokens_per_step)
-            callbacks, told = [progress, log], [*told, log]
+            callbacks, told = [progress, log], [progress, log]
             asking = [CompiledMemory(progress.tell)]
             if warnings is not None:
                 told.append(Warnings(warnings, judged_at or total or steps, log.rows))
+        # What follows the watch is told of no model that has died.
+        told += [watch, *listeners] if watch else listeners
         intervals = Intervals(checkpoints, step, validate, told, devices, phase)
         # A run that was stopped within an interval first completes that one.
         stop = min(steps, (step // interval + 1) * interval)

@@ -3,6 +3,7 @@
 import keras
 
 from keras_corrupt.heads import VocabularyHead
+from keras_corrupt.training.optimizer import saved_variables
 
 
 def rename(arrays, model, names):
@@ -37,7 +38,7 @@ def _numbered(model):
         for i, variable in enumerate(values)
         if isinstance(variable, keras.Variable) and id(variable) not in now
     }
-    for number, variable in enumerate(model.optimizer.variables):
+    for number, variable in enumerate(saved_variables(model.optimizer)):
         if id(variable) in places:
             values, i = places[id(variable)]
             variable = values[former[i]]

@@ -19,8 +19,12 @@ class AdamW(keras.optimizers.Optimizer):
     - bias correction can be left out, as in BERT's and ELECTRA's released code;
     - each variable's learning rate can have a factor (layer-wise decay);
     - a token that occurs twice in a batch counts as one gradient, on every backend;
+    - it computes with at least 32 bits: with fewer, a small gradient's square is 0, and
+      a slow average never moves;
     - with gradient accumulation, schedules and moving averages advance once an
-      update, not once a batch.
+      update, not once a batch;
+    - `gradient_norm`, a variable, is the norm of the last update's gradient over all
+      variables, before clipping.
 
     Args:
         learning_rate: A float or a schedule of the number of updates done.
@@ -81,10 +85,17 @@ class AdamW(keras.optimizers.Optimizer):
         self._momentums, self._velocities = self.add_optimizer_variables(
             variables, ["momentum", "velocity"]
         )
+        self.gradient_norm = self.add_variable(
+            (), aggregation="only_first_replica", name="gradient_norm"
+        )
         # Decided here, by position: within a JAX update the variables have lost
         # what their names would tell.
         self._decays = [self.decay_of(variable) for variable in variables]
         self._multipliers = [self.multiplier_of(variable) for variable in variables]
+
+    def add_variable(self, shape, initializer="zeros", dtype=None, **kwargs):
+        dtype = wide_enough(dtype or keras.config.floatx())
+        return super().add_variable(shape, initializer, dtype, **kwargs)
 
     def decay_of(self, variable):
         """Returns the weight decay of a variable: a float, 0 if left out."""
@@ -102,6 +113,9 @@ class AdamW(keras.optimizers.Optimizer):
         # Keras clips, accumulates and averages on each replica; with the sum over the
         # replicas all do the same as one device does.
         grads = dense(grads, trainable_variables or self._trainable_variables)
+        grads = [
+            None if g is None else ops.cast(g, wide_enough(g.dtype)) for g in grads
+        ]
         super().apply(sum_over_replicas(grads), trainable_variables)
 
     def _backend_update_step(self, grads, trainable_variables, learning_rate):
@@ -119,18 +133,23 @@ class AdamW(keras.optimizers.Optimizer):
         }
         for gradient, variable in zip(grads, trainable_variables, strict=True):
             index = self._get_variable_index(variable)
-            key = self._multipliers[index], self._decays[index]
-            rate, decay = (ops.cast(x, variable.dtype) for x in rates[key])
+            momentum, velocity = self._momentums[index], self._velocities[index]
+            rate, decay = rates[self._multipliers[index], self._decays[index]]
             if self._decays[index]:
-                self.assign_sub(variable, decay * variable)
+                self.assign_sub(variable, ops.cast(decay, variable.dtype) * variable)
             adam(
                 variable,
-                self._momentums[index],
-                self._velocities[index],
-                ops.cast(gradient, variable.dtype),
-                rate,
+                momentum,
+                velocity,
+                ops.cast(gradient, momentum.dtype),
+                ops.cast(rate, momentum.dtype),
                 *(self.beta_1, self.beta_2, self.epsilon),
             )
+
+    def _clip_gradients(self, grads):
+        # Keras computes the same to clip, so that compilers compute it once.
+        self.gradient_norm.assign(global_norm(grads))
+        return super()._clip_gradients(grads)
 
     def _backend_increment_gradient_accumulators(self, grads, accumulated):
         for gradient, total in zip(grads, accumulated, strict=True):
@@ -189,6 +208,24 @@ def dense(gradients, variables):
         ops.zeros(v.shape, g.dtype) + g if hasattr(g, "indices") else g
         for g, v in zip(gradients, variables, strict=True)
     ]
+
+
+def global_norm(gradients):
+    """Returns the norm over all gradients, float32."""
+    squares = [ops.sum(ops.square(ops.cast(g, "float32"))) for g in gradients]
+    return ops.sqrt(ops.sum(ops.stack(squares)))
+
+
+def saved_variables(optimizer):
+    """Returns an optimizer's variables but the norm, which each update finds anew."""
+    norm = getattr(optimizer, "gradient_norm", None)
+    return [variable for variable in optimizer.variables if variable is not norm]
+
+
+def wide_enough(dtype):
+    """Returns a type of floats, or float32 in the place of one with 16 bits."""
+    dtype = keras.backend.standardize_dtype(dtype)
+    return "float32" if dtype in ("bfloat16", "float16") else dtype
 
 
 def hooks():

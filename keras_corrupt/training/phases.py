@@ -9,7 +9,7 @@ from keras_corrupt.training.bounds import check_bounds
 class Phase:
     """A part of a run, with an optimizer and a schedule of its own.
 
-    Most runs have one phase. ELECTRA's two-stage training (Clark's thesis, 5.3.2), for
+    Most runs have one phase. ELECTRA's two-stage training (Clark's thesis, 5.3.3), for
     instance, has two: first the generator learns alone, then the discriminator starts
     from the generator's weights, and the generator stays as it is.
 
@@ -63,6 +63,12 @@ def phases_of(config):
     return first, Phase(WHOLE_RUN, config.steps - first.steps)
 
 
+def warmup_of(phase, config):
+    """Returns a phase's updates of warm-up, in a run of a `PretrainConfig`."""
+    steps = phase.warmup_steps
+    return config.warmup_steps if steps is None else steps
+
+
 def check_phases(config, model):
     """Raises a `ValueError` for phases that a model does not have.
 
@@ -102,8 +108,7 @@ def check_phases(config, model):
         if phase.start:
             getattr(model, phase.start)()  # what it refuses shows now
         check_bounds(phase, f"The phase {phase.name!r}: ")
-        warmup = phase.warmup_steps
-        warmup = config.warmup_steps if warmup is None else warmup
+        warmup = warmup_of(phase, config)
         if warmup >= phase.steps:
             raise ValueError(
                 f"The phase {phase.name!r} has {warmup} `warmup_steps`, which must be "

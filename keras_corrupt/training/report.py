@@ -125,7 +125,10 @@ def draw_curves(rows, path, baselines):
     from matplotlib.figure import Figure
 
     losses = [n for n in rows[0] if n.endswith("_loss") and not n.startswith("val_")]
-    fractions = ("accuracy", "auc", "precision", "recall", "fraction", "cosine", "f1")
+    fractions = (
+        *("accuracy", "auc", "precision", "recall", "fraction", "cosine", "f1"),
+        "spread",
+    )
     rates = [n for n in rows[0] if n.startswith("val_") and n.endswith(fractions)]
     panels = len(losses) + bool(rates)
     figure = Figure(figsize=(4.5 * panels, 4), layout="constrained")

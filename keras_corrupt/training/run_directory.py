@@ -12,12 +12,14 @@ except ImportError:  # Windows
     fcntl = None
 
 RUN_FILE = "run.json"
+#: What a run has in it beside its settings: its examples, and where it went back.
+EXAMPLES, RECOVERIES = "examples", "recoveries"
 #: What a directory can hold where a run has lost nothing yet.
 BEGINNINGS = {RUN_FILE, "run.tmp"}
 
 
 @contextlib.contextmanager
-def run_directory(output, settings, completed=dict, uncompared=()):
+def run_directory(output, settings, compared=dict, uncompared=()):
     """Makes `output` this run's directory, or checks that it is already.
 
     No other run can have it meanwhile. If what is done within fails before it wrote
@@ -26,8 +28,7 @@ def run_directory(output, settings, completed=dict, uncompared=()):
     Args:
         output: A `Path`.
         settings: What a continued run must agree with, as JSON holds it.
-        completed: Function that adds what runs begun earlier did not have to their
-            settings.
+        compared: Function of settings that returns those to compare.
         uncompared: Names of settings that something else decides.
 
     Raises:
@@ -48,11 +49,11 @@ def run_directory(output, settings, completed=dict, uncompared=()):
     with locked(output):
         was = settings_in(output)
         if was is not None:
-            same = dict.fromkeys(("examples", *uncompared))
-            was = completed(was) | same
+            same = dict.fromkeys((EXAMPLES, RECOVERIES, *uncompared))
             longer = was.get("steps") != settings.get("steps")
             remedy = of_more_steps(output) if longer else ""
-            check_same_run(output, was, settings | same, remedy)
+            before, asked = (compared(found) | same for found in (was, settings))
+            check_same_run(output, before, asked, remedy)
         try:
             if was is None:
                 write_whole(output / RUN_FILE, json.dumps(settings, indent=2) + "\n")
@@ -106,16 +107,17 @@ def record_examples(output, fingerprints, where):
         ValueError: The run was begun on others.
     """
     settings = settings_in(output)
-    was = settings.get("examples")
+    was = settings.get(EXAMPLES)
     if not isinstance(was, dict):  # new, or begun when this was not recorded
-        settings["examples"] = fingerprints
+        settings[EXAMPLES] = fingerprints
         write_whole(output / RUN_FILE, json.dumps(settings, indent=2) + "\n")
         return
-    for name, value in fingerprints.items():
-        if was.get(name) != value:
+    # In their order: files may have other names than when the run was begun.
+    for (name, value), before in zip(fingerprints.items(), was.values(), strict=False):
+        if before != value:
             raise ValueError(
                 f"{where} has another {name} than the run in {output} was begun on "
-                f"(its fingerprint is {value[:12]}, was {str(was.get(name))[:12]}). "
+                f"(its fingerprint is {value[:12]}, was {before[:12]}). "
                 "Put back what was there, or choose another --output."
             )
 

@@ -13,9 +13,16 @@ from keras_corrupt.data import make_dataset, name_damage
 from keras_corrupt.devices import distribution, precision
 from keras_corrupt.devices.accelerators import accelerators
 from keras_corrupt.models.baselines import unigram_baseline
+from keras_corrupt.models.trained_presets import content_hash
 from keras_corrupt.training import loop, report
 from keras_corrupt.training.callbacks import read_metrics, validate, without_prefix
 from keras_corrupt.training.checkpoint import Checkpoints
+from keras_corrupt.training.collapse import (
+    CollapseWatch,
+    TokenSpreads,
+    recovering,
+    remedy_for,
+)
 from keras_corrupt.training.config import PretrainConfig
 from keras_corrupt.training.data_of_run import DECIDED, with_data
 from keras_corrupt.training.kept_presets import KeptPresets
@@ -27,6 +34,7 @@ from keras_corrupt.training.phases import (
     check_phases,
     enter,
     phases_of,
+    warmup_of,
 )
 from keras_corrupt.training.run_directory import (
     record_examples,
@@ -58,6 +66,7 @@ def pretrain(config):
         ValueError: A setting cannot work, or the output directory holds a run with
             other settings; nothing was changed.
         NonFiniteLossError: The loss became infinite or not a number.
+        CollapseError: The model died, and the run may not go back, or did too often.
         CheckpointError: A checkpoint could not be written or read.
         LostProcessError: Another process of the run ended.
         OutOfMemoryError: A step needs more memory than there is.
@@ -85,7 +94,7 @@ def pretrain(config):
                 run_directory(
                     output,
                     settings,
-                    PretrainConfig.completed,
+                    PretrainConfig.compared,
                     uncompared=("accumulate", *(DECIDED if config.data else ())),
                 )
             ),
@@ -94,7 +103,9 @@ def pretrain(config):
         where = f"--data {config.data}" if config.data else str(output / "data")
         for data in directories(config, output):
             stack.enter_context(name_damage(data))
-        return run(config, output, devices, where)
+        return recovering(
+            lambda config: run(config, output, devices, where), config, output, devices
+        )
 
 
 def trial_model(config):
@@ -138,13 +149,16 @@ def run(config, output, devices, where):
     """
     keras.utils.set_random_seed(config.seed)
     info, mixed = examples = devices.in_all_processes(lambda: prepare(config, output))
+    fingerprints = examples.fingerprints
+    if config.init_from:
+        fingerprints |= {"--init_from": content_hash(config.init_from)}
     devices.in_all_processes(
-        lambda: record_examples(output, examples.fingerprints, where), first_only=True
+        lambda: record_examples(output, fingerprints, where), first_only=True
     )
     model = build(config, info)
     model.micro_batches = config.accumulate
     validation = validation_batches(info, config)
-    held_out = HeldOut(validation, mixed, config, devices)
+    held_out = HeldOut(validation, mixed, config, devices, model)
     unigram = unigram_of(info, validation, model)
     if devices.first:
         print(report.banner(config, model, examples, output, devices), flush=True)
@@ -185,6 +199,11 @@ def run(config, output, devices, where):
                 if config.smoke
                 else lambda metrics, judge=judge: judge(metrics, unigram),
                 judged_at=phase.warnings and first_step + phase.steps,
+                watch=CollapseWatch(
+                    lambda metrics: model.collapse(metrics, unigram),
+                    first_step + warmup_of(phase, config),
+                    remedy_for(config),
+                ),
                 listeners=[kept],
                 phase=phase.name,
                 devices=devices,
@@ -213,9 +232,11 @@ class HeldOut:
         mixed: A list of `Mixed`.
         config: A `PretrainConfig`.
         devices: The run's `Distribution`.
+        model: The model of the run.
     """
 
-    def __init__(self, validation, mixed, config, devices):
+    def __init__(self, validation, mixed, config, devices, model):
+        self.spreads = TokenSpreads(model, xla_pays(devices.strategy))
         size = config.batch_size // config.accumulate
         self.own = devices.part_of(validation, size)
         self.others = []
@@ -226,6 +247,7 @@ class HeldOut:
     def validate(self, model):
         """Returns the model's metrics; those on mixed corpora as `val_mix_1_...`."""
         metrics = validate(model, self.own)
+        metrics["val_token_spread"] = self.spreads.measure(self.own)
         for number, batches in enumerate(self.others, 1):
             found = without_prefix(validate(model, batches))
             metrics |= {f"val_mix_{number}_{name}": v for name, v in found.items()}
@@ -294,11 +316,11 @@ def compile_model(model, config, strategy="none", phase=None):
         phase: The `Phase` to train; the whole run if not given.
     """
     phase = phase or Phase(WHOLE_RUN, config.steps)
-    rate, warmup_steps = phase.learning_rate, phase.warmup_steps
+    rate = phase.learning_rate
     schedule = WarmupLinearDecay(
         config.learning_rate if rate is None else rate,
         phase.steps,
-        config.warmup_steps if warmup_steps is None else warmup_steps,
+        warmup_of(phase, config),
     )
     optimizer = AdamW(
         schedule,

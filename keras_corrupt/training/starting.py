@@ -14,7 +14,6 @@ from keras_corrupt.data import (
 )
 from keras_corrupt.data.info import INFO_FILE
 from keras_corrupt.models import partial_preset
-from keras_corrupt.models.overrides import merge
 from keras_corrupt.models.preset_directory import has_network
 from keras_corrupt.models.trained_presets import directory_of
 from keras_corrupt.models.vocabulary_growth import grown
@@ -133,7 +132,7 @@ def check_mix(config):
     for name, _ in config.mix:
         if is_prepared(name):
             continue
-        open_corpus(name, config.on_bad_bytes, config.documents)
+        open_corpus(name, documents=config.documents)
         if config.coordinator:
             raise ValueError(
                 f"--mix {name}: several processes need examples that each can read. "
@@ -214,11 +213,12 @@ def prepare_corpus(config, corpus, directory, **vocabulary):
         corpus,
         directory,
         documents=config.documents,
-        max_length=config.sequence_length,
+        sequence_length=config.sequence_length,
         validation_fraction=config.validation_fraction,
         seed=config.seed,
         workers=config.workers,
         on_bad_bytes=config.on_bad_bytes,
+        on_bad_rows=config.on_bad_rows,
         **vocabulary,
     )
 
@@ -235,9 +235,6 @@ def build(config, info):
         if model.tokenizer.fingerprint != saved.fingerprint:
             model = grown(model, saved)
     else:
-        main = next(iter(cls.network_arguments))
-        size = {main: {"vocabulary_size": saved.vocabulary_size}}
-        options = merge(options, size)
         model = cls.from_preset(config.preset, tokenizer=saved, **options)
     model.use_unigrams(info.unigrams())
     return model

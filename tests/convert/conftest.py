@@ -14,7 +14,8 @@ from tests.conftest import SIZES
 
 @pytest.fixture
 def electra(tokenizer):
-    sizes = SIZES["discriminator"] | {"vocabulary_size": 60, "initializer_range": 0.4}
+    sizes = {"vocabulary_size": 60, "num_layers": 2, "initializer_range": 0.4}
+    sizes = SIZES["discriminator"] | sizes
     return Electra(sizes, SIZES["generator"], tokenizer=tokenizer)
 
 

@@ -276,6 +276,9 @@ def test_a_pickle_needs_pytorch(tmp_path):
     (theirs / "model.safetensors").rename(theirs / "pytorch_model.bin")
     with pytest.raises(ValueError, match="PyTorch|more than arrays"):
         models.load_preset(theirs)
+    (theirs / "pytorch_model.bin").rename(theirs / "tf_model.h5")
+    with pytest.raises(ValueError, match="no model.safetensors.*tf_model.h5.*from_tf"):
+        models.load_preset(theirs)
 
 
 def changed_bert(folder, change, **config):

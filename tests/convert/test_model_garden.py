@@ -132,7 +132,7 @@ def test_their_encoder_reads_ours(version, tokenizer, tmp_path):
     cls = {1: networks.BertEncoder, 2: networks.BertEncoderV2}[version]
     theirs = cls(
         **{"vocab_size": 60, "embedding_width": 12, "hidden_size": 16},
-        **{"num_layers": 2, "num_attention_heads": 2, "inner_dim": 32},
+        **{"num_layers": 1, "num_attention_heads": 2, "inner_dim": 32},
         **{"max_sequence_length": 24, "type_vocab_size": 2},
         **({"dict_outputs": True} if version == 1 else {}),
     )

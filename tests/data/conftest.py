@@ -31,7 +31,7 @@ def settings():
     """Arguments of `prepare_dataset` for the small corpus."""
     return {
         "vocabulary_size": 120,
-        "max_length": 32,
+        "sequence_length": 32,
         "validation_fraction": 0.1,
         "workers": 1,
         "progress": False,

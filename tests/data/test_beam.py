@@ -21,8 +21,9 @@ def records(info, split):
     )
 
 
-def test_same_examples_as_on_one_machine(prepared, corpus, tmp_path):
-    plan = Plan(corpus, vocabulary_size=120, max_length=32, validation_fraction=0.1)
+def test_same_examples_as_on_one_machine(prepared, corpus, settings, tmp_path):
+    names = ("vocabulary_size", "sequence_length", "validation_fraction")
+    plan = Plan(corpus, **{name: settings[name] for name in names})
     output = tmp_path / "examples"
     info = beam.prepare_dataset_with_beam(plan, output, num_shards=2)
     for split in ("train", "validation"):
@@ -60,7 +61,7 @@ def test_same_examples_with_several_processes(
     trace.mkdir()
     monkeypatch.setenv("TRACE", str(trace))
     monkeypatch.setenv("PYTHONPATH", str(Path(__file__).parents[2]))
-    names = ("vocabulary_size", "max_length", "validation_fraction")
+    names = ("vocabulary_size", "sequence_length", "validation_fraction")
     plan = TracedPlan(corpus, **{name: settings[name] for name in names})
     # The name DirectRunner stands for a choice, which may fall on one that is
     # downloaded and runs in one process.
@@ -84,6 +85,23 @@ def test_same_examples_with_several_processes(
             )
     np.testing.assert_array_equal(together.unigrams(), alone.unigrams())
     together.check_files()
+
+
+def test_what_is_left_out_is_counted(write_corpus, settings, tmp_path):
+    write_corpus(tmp_path / "a.txt")
+    for name in ("b.jsonl", "c.jsonl"):
+        (tmp_path / name).write_bytes(b'{"text": null}\n\xff\n{"text": "a"}\n{}\n')
+    (tmp_path / "d.md").write_text("x")
+    plan = Plan(
+        str(tmp_path),
+        vocabulary_size=120,
+        validation_fraction=0.1,
+        on_bad_bytes="skip",
+        on_bad_rows="skip",
+    )
+    info = beam.prepare_dataset_with_beam(plan, tmp_path / "examples", num_shards=2)
+    assert (info.skipped_lines, info.skipped_rows) == (2, 4)
+    assert info.left_out == {"files ending in .md": [1, str(tmp_path / "d.md")]}
 
 
 def test_unknown_flags_are_errors(corpus, tmp_path, capsys):

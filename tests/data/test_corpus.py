@@ -63,9 +63,63 @@ def test_globs_and_directories_are_sorted(tmp_path):
     assert found == ["a.txt", "b.txt"]
 
 
+@pytest.fixture
+def linked(tmp_path):
+    """A folder with a linked one, capitals, and what cannot be read."""
+    (tmp_path / "src").mkdir()
+    (tmp_path / "src" / "two.txt").write_text("two")
+    folder = tmp_path / "corpus"
+    folder.mkdir()
+    (folder / "one.txt").write_text("one")
+    (folder / "THREE.TXT.GZ").write_bytes(gzip.compress(b"three"))
+    (folder / "README.md").write_text("x")
+    (folder / "NEWS.MD").write_text("x")
+    (folder / "LICENSE").write_text("x")
+    (folder / "more").symlink_to("../src")
+    (folder / "again").symlink_to("../src")
+    (folder / "up").symlink_to("..")
+    return folder
+
+
+def test_a_directory_is_read_behind_links_and_in_capitals(linked):
+    corpus = open_corpus(str(linked))
+    assert [line for source in corpus for _, line in source.lines()] == [
+        *("three", "two", "one")
+    ]
+    names = [os.path.relpath(source.name, linked) for source in corpus]
+    assert names == ["THREE.TXT.GZ", "again/two.txt", "one.txt"]
+
+
+def test_what_is_left_out_is_counted(linked):
+    assert open_corpus(str(linked)).left_out == {
+        "files ending in nothing known": [1, str(linked / "LICENSE")],
+        "files ending in .md": [2, str(linked / "NEWS.MD")],
+        "links to a folder above": [1, str(linked / "up")],
+    }
+    assert open_corpus(str(linked / "*o*e*")).left_out == {
+        "folders": [1, str(linked / "more")]
+    }
+
+
+def test_kinds_of_what_is_left_out_are_few(tmp_path):
+    for number in range(30):
+        (tmp_path / f"a.{number:02}").write_text("x")
+    (tmp_path / "a.txt").write_text("x")
+    left_out = open_corpus(str(tmp_path)).left_out
+    assert len(left_out) == 11 and left_out["others"][0] == 20
+
+
+@pytest.mark.skipif(os.getuid() == 0, reason="root reads every folder")
+def test_a_folder_that_cannot_be_read_is_an_error(tmp_path):
+    (tmp_path / "a.txt").write_text("x")
+    (tmp_path / "closed").mkdir(mode=0)
+    with pytest.raises(CorpusError, match="closed: cannot be read .Permission denied"):
+        open_corpus(str(tmp_path))
+
+
 def test_long_line_is_cut_at_spaces(tmp_path, monkeypatch):
     monkeypatch.setattr("keras_corrupt.data.corpus._MAX_LINE_BYTES", 1000)
-    monkeypatch.setattr("keras_corrupt.data.byte_lines._BLOCK_BYTES", 300)
+    monkeypatch.setattr("keras_corrupt.files.text._BLOCK_BYTES", 300)
     words = [f"wörd{number}" for number in range(2000)]
     (tmp_path / "a.txt").write_text(" ".join(words), encoding="utf-8")
     lines = read(str(tmp_path))
@@ -77,7 +131,7 @@ def test_long_line_is_cut_at_spaces(tmp_path, monkeypatch):
 
 def test_long_line_without_spaces_splits_no_character(tmp_path, monkeypatch):
     monkeypatch.setattr("keras_corrupt.data.corpus._MAX_LINE_BYTES", 100)
-    monkeypatch.setattr("keras_corrupt.data.byte_lines._BLOCK_BYTES", 61)
+    monkeypatch.setattr("keras_corrupt.files.text._BLOCK_BYTES", 61)
     text = "語é" * 500
     (tmp_path / "a.txt").write_text(text, encoding="utf-8")
     assert "".join(line for _, line in read(str(tmp_path))) == text
@@ -90,7 +144,7 @@ def test_undecodable_bytes_are_located_or_skipped(tmp_path):
         read(str(path))
     (source,) = open_corpus(str(path), on_bad_bytes="skip")
     assert list(source.lines()) == [(0, "good"), (0, "fine")]
-    assert source.skipped_lines == 1
+    assert source.skipped == {"lines": 1}
 
 
 def test_lone_surrogate_counts_as_bad_bytes(tmp_path):
@@ -106,15 +160,20 @@ def test_lone_surrogate_counts_as_bad_bytes(tmp_path):
     [
         ("{", "line 2: not JSON"),
         ("[" * 100_000, "line 2: not JSON"),
-        ('{"body": "x"}', r'line 2: no string field "text".*body'),
-        ('{"text": 3}', 'line 2: no string field "text"'),
-        ('["text"]', 'line 2: no string field "text"'),
+        ('{"body": "x"}', r'line 2: no field "text" \(found .*body.*have this name'),
+        ('{"text": 3}', 'line 2: the field "text" is no string but 3'),
+        ('{"text": null}', 'line 2: the field "text" is no string but null'),
+        ('["text"]', "line 2: no JSON object but a list"),
     ],
 )
-def test_bad_json_is_located(tmp_path, record, message):
-    (tmp_path / "a.jsonl").write_text('{"text": "fine"}\n' + record + "\n")
-    with pytest.raises(CorpusError, match=message):
+def test_bad_json_is_located_or_skipped(tmp_path, record, message):
+    lines = ['{"text": "fine"}', record, '{"text": "good"}', record]
+    (tmp_path / "a.jsonl").write_text("\n".join(lines))
+    with pytest.raises(CorpusError, match=f"{message}.*--on_bad_rows skip"):
         read(str(tmp_path))
+    (source,) = open_corpus(str(tmp_path), on_bad_rows="skip")
+    assert list(source.lines()) == [(0, "fine"), (1, "good")]
+    assert source.skipped == {"rows": 2}
 
 
 @pytest.mark.parametrize("packed", [".gz", ".xz", ".zst"])
@@ -146,8 +205,9 @@ def test_what_cannot_be_found_is_an_error(tmp_path):
         open_corpus([])
     with pytest.raises(CorpusError, match="twice"):
         open_corpus(["python-docs", "python-docs"])
-    with pytest.raises(ValueError, match="on_bad_bytes='ignore'"):
-        open_corpus("python-docs", on_bad_bytes="ignore")
+    for name in ("on_bad_bytes", "on_bad_rows"):
+        with pytest.raises(ValueError, match=f"{name}='ignore'"):
+            open_corpus("python-docs", **{name: "ignore"})
 
 
 def test_python_docs_is_real_and_executes_nothing():
@@ -229,7 +289,7 @@ def test_each_line_a_document(tmp_path, packed):
 
 def test_a_long_line_is_one_document(tmp_path, monkeypatch):
     monkeypatch.setattr("keras_corrupt.data.corpus._MAX_LINE_BYTES", 100)
-    monkeypatch.setattr("keras_corrupt.data.byte_lines._BLOCK_BYTES", 30)
+    monkeypatch.setattr("keras_corrupt.files.text._BLOCK_BYTES", 30)
     (tmp_path / "a.txt").write_text("a\n" + "word " * 500 + "\nb\n")
     found = read(str(tmp_path), documents="lines")
     assert len(found) > 10 and [document for document, _ in found[-2:]] == [1, 2]

@@ -103,17 +103,62 @@ def test_differences_are_listed(write_corpus, settings, tmp_path):
     options = settings | {"output": tmp_path / "examples"}
     prepare_dataset(str(path), **options)
     with pytest.raises(DatasetError) as error:
-        prepare_dataset(str(path), **options | {"seed": 4, "max_length": 64})
+        prepare_dataset(str(path), **options | {"seed": 4, "sequence_length": 64})
     assert "seed: was 0, asked 4" in str(error.value)
-    assert "max_length: was 32, asked 64" in str(error.value)
+    assert "sequence_length: was 32, asked 64" in str(error.value)
     assert "lowercase" not in str(error.value)
     assert "another output" in str(error.value)
     write_corpus(tmp_path / "b.txt")
     with pytest.raises(DatasetError, match=r"b\.txt: was not there"):
         prepare_dataset([str(path), str(tmp_path / "b.txt")], **options)
     path.write_text(path.read_text() + "more\n")
-    with pytest.raises(DatasetError, match=r"a\.txt: changed"):
+    with pytest.raises(DatasetError, match=r"a\.txt: changed(.|\n)*--data .*examples"):
         prepare_dataset(str(path), **options)
+
+
+def test_a_corpus_is_known_by_its_content(write_corpus, settings, tmp_path):
+    """Not by where it is and when it was written."""
+    before, after = tmp_path / "before", tmp_path / "after"
+    before.mkdir()
+    for number, name in enumerate(("a.txt", "b.txt")):
+        write_corpus(before / name, documents=20, seed=number)
+    info = prepare_dataset(str(before), before / "examples", **settings)
+    before.rename(after)
+    os.utime(after / "a.txt", (0, 0))
+    moved = prepare_dataset(str(after), after / "examples", **settings)
+    assert moved.fingerprint == info.fingerprint
+    (after / "b.txt").rename(after / "0.txt")  # is now the first
+    with pytest.raises(DatasetError, match=r"0\.txt: was not there"):
+        prepare_dataset(str(after), after / "examples", **settings)
+    (after / "0.txt").rename(after / "b.txt")
+    content = (after / "b.txt").read_text()
+    (after / "b.txt").write_text(content[:-2] + content[-2].swapcase() + "\n")
+    with pytest.raises(DatasetError, match=r"b\.txt: was not there"):
+        prepare_dataset(str(after), after / "examples", **settings)
+
+
+def test_what_is_left_out_is_recorded_and_shown(
+    write_corpus, settings, tmp_path, monkeypatch, capsys
+):
+    from keras_corrupt.data.__main__ import main
+
+    corpus, output = tmp_path / "corpus", tmp_path / "examples"
+    corpus.mkdir()
+    write_corpus(corpus / "a.txt", documents=30)
+    (corpus / "b.jsonl").write_bytes(b'{"text": null}\n\xff\n{"text": "a"}\n{}\n')
+    (corpus / "c.md").write_text("x")
+    flags = ["--corpus", corpus, "--output", output, "--vocabulary_size", 120]
+    flags += ["--sequence_length", 32, "--validation_fraction", 0.1]
+    flags += ["--on_bad_bytes", "skip", "--on_bad_rows", "skip"]
+    monkeypatch.setattr(sys, "argv", ["data", "prepare", *map(str, flags)])
+    main()
+    printed = capsys.readouterr().out
+    assert f"  from {corpus}/a.txt, {corpus}/b.jsonl; left out: 1 files" in printed
+    assert f".md (first: {corpus}/c.md), 1 lines that are not UTF-8, 2 lines" in printed
+    recorded = json.loads((output / "dataset.json").read_text())
+    assert recorded["left_out"] == {"files ending in .md": [1, str(corpus / "c.md")]}
+    assert (recorded["skipped_lines"], recorded["skipped_rows"]) == (1, 2)
+    assert recorded["settings"]["sequence_length"] == recorded["max_length"] == 32
 
 
 def test_given_vocabulary(prepared, corpus, settings, tmp_path):
@@ -168,6 +213,11 @@ def test_a_directory_of_before_is_recognised(corpus, prepared, settings):
     written = path.read_text()
     content = json.loads(written)
     assert content["settings"].pop("tokenizer") == "wordpiece"
+    assert content["settings"].pop("on_bad_rows") == "error"
+    content["settings"]["max_length"] = content["settings"].pop("sequence_length")
+    for source in content["corpus"]:
+        assert len(source.pop("sha256")) == 64
+    assert content.pop("left_out") == {} and content.pop("skipped_rows") == 0
     try:
         path.write_text(json.dumps(content))
         again = prepare_dataset(
@@ -195,7 +245,7 @@ def test_clear_errors_leave_nothing_behind(fails, corpus, tmp_path):
     (tmp_path / "one.txt").write_text("only one document\n")
     fails(output, str(tmp_path / "a.txt"), "corpus is empty", ValueError)
     fails(output, str(tmp_path / "bad.txt"), "line 2, byte 5", CorpusError)
-    fails(output, corpus, "max_length=3", ValueError, max_length=3)
+    fails(output, corpus, "sequence_length=3", ValueError, sequence_length=3)
     fails(output, corpus, "validation_fraction=0", ValueError, validation_fraction=0)
     fails(output, corpus, "workers=0", ValueError, workers=0)
     one = str(tmp_path / "one.txt")
@@ -249,6 +299,24 @@ def test_a_killed_run_leaves_no_data_set(corpus, settings, tmp_path):
     info = prepare_dataset(corpus, output, **settings)
     assert os.listdir(tmp_path) == ["examples"]
     assert "leftover" not in os.listdir(info.directory)
+
+
+def test_ctrl_c_ends_in_a_line(corpus, tmp_path, monkeypatch, capsys):
+    from keras_corrupt.data.__main__ import main
+
+    def stop(*_):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(prepare._Shards, "add", stop)
+    flags = ["--corpus", corpus, "--output", str(tmp_path / "out")]
+    flags += ["--vocabulary_size", "120", "--validation_fraction", "0.1"]
+    monkeypatch.setattr(sys, "argv", ["data", "prepare", *flags])
+    with pytest.raises(SystemExit) as caught:
+        main()
+    assert caught.value.code == 130
+    last = capsys.readouterr().err.splitlines()[-1]
+    assert last == "Stopped. The same command begins again."
+    assert list(tmp_path.iterdir()) == []
 
 
 @pytest.mark.parametrize(

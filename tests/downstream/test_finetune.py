@@ -394,7 +394,7 @@ def test_examples_without_features_show_before_training(config, monkeypatch):
 def test_a_model_predicts_for_lists(config):
     model = Finetuner(animals(), config).new_model()
     assert model.predictions([]) == []
-    with pytest.raises(ValueError, match="must be a list; got the text 'a cat'"):
+    with pytest.raises(ValueError, match="must be a list; got 'a cat'"):
         model.predictions("a cat")
 
 

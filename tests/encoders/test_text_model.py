@@ -54,8 +54,7 @@ def test_anything_else_is_one_error_that_names_the_format(given, got):
         text_inputs(given)
 
 
-@pytest.mark.parametrize("length", [None, 20])
-@pytest.mark.parametrize("policy", ["float32", "mixed_bfloat16"])
+@pytest.mark.parametrize("length, policy", [(None, "mixed_bfloat16"), (20, "float32")])
 def test_an_encoder_is_a_layer_of_a_functional_model(tmp_path, length, policy):
     """Of floats, too, of which bfloat16 would round ids above 256."""
     ids = keras.Input((length,))

@@ -10,7 +10,7 @@ from keras_corrupt.encoders.cost import encoder_parameters
 from keras_corrupt.models.electra.presets import PRESETS
 from tests.conftest import SIZES, gradients_of, make_inputs
 
-CONFIG = SIZES["discriminator"]
+CONFIG = SIZES["discriminator"] | {"num_layers": 2}
 
 
 def copy_from_keras_hub(backbone, encoder):

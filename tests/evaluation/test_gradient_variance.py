@@ -106,6 +106,23 @@ def test_covariance_falls_with_distance(model):
 
 
 @pytest.mark.tensorflow_only
+def test_masks_have_the_slots_of_the_longest_text():
+    """0.07 * 100 is 7.000000000000001 in floats."""
+    settings = Settings("", "", "", draws=2, num_masks=2, mask_rate=0.07)
+    ids = np.full((2, 100), 7)
+    ids[1, 60:] = 0  # ceil(4.2) of its tokens are masked
+    counts = []
+
+    def gradient_of(inputs):
+        assert inputs["masked_positions"].shape == (1, 7)
+        counts.append(int(inputs["masked_weights"].sum()))
+        return np.random.default_rng(len(counts)).normal(size=3)
+
+    measure(gradient_of, {"token_ids": ids, "padding_mask": ids > 0}, (0,), settings)
+    assert set(counts[: len(counts) // 2]) == {7} and {*counts} == {5, 7}
+
+
+@pytest.mark.tensorflow_only
 def test_the_command(model, prepared, tmp_path, monkeypatch, capsys):
     tokenizer = tokenizers.load(prepared.directory)
     sizes = {"vocabulary_size": tokenizer.vocabulary_size, "max_length": 32}

@@ -16,7 +16,8 @@ pytestmark = pytest.mark.tensorflow_only  # No backend reads files.
 def preset(tmp_path_factory):
     directory = tmp_path_factory.mktemp("good") / "preset"
     tokenizer = WordPieceTokenizer([*SPECIAL_TOKENS, "the", "cat"])
-    Electra(**SIZES, tokenizer=tokenizer).save_to_preset(directory)
+    sizes = {**SIZES, "discriminator": SIZES["discriminator"] | {"num_layers": 2}}
+    Electra(**sizes, tokenizer=tokenizer).save_to_preset(directory)
     return directory
 
 

@@ -141,7 +141,7 @@ def sound(tmp_path_factory):
         folder / "sound",
         vocabulary=folder / "vocab.txt",
         documents="lines",
-        max_length=8,
+        sequence_length=8,
         validation_fraction=0.5,
         workers=1,
         progress=False,

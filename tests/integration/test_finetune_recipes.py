@@ -42,6 +42,7 @@ def write_table(path, rows):
         csv.writer(file, delimiter="\t").writerows(rows)
 
 
+@pytest.mark.both_backends
 def test_glue(run, tmp_path, capsys):
     for seed, name in enumerate(("train", "dev", "test")):
         split = cats_and_dogs(16, seed)
@@ -299,4 +300,4 @@ def test_ctrl_c_says_that_the_rest_can_be_made_later(
     with pytest.raises(SystemExit) as caught:
         run(recipe("text"), "--train", tmp_path / "train.tsv")
     assert caught.value.code == 130
-    assert "The same command makes the runs that are missing" in capsys.readouterr().out
+    assert "The same command makes the runs that are missing" in capsys.readouterr().err

@@ -112,6 +112,7 @@ def test_it_is_continued_saved_and_loaded(config, tmp_path, monkeypatch, capsys)
             np.testing.assert_array_equal(np.array(b), np.array(c))
 
 
+@pytest.mark.both_backends
 def test_it_learns(config):
     """Words of a text in a fixed order: which have moved can be told."""
     rng = np.random.default_rng(0)

@@ -16,11 +16,12 @@ import pytest
 from keras_corrupt.training.callbacks import read_metrics
 
 ROOT = Path(__file__).parents[2]
+# COCO-LM contrasts each text with those of all processes.
 RECIPE = """
-from keras_corrupt.models import Electra
+from keras_corrupt.models import CocoLM
 from keras_corrupt.training import PretrainConfig, main
 
-Electra.presets["tiny"] = {
+CocoLM.presets["tiny"] = {
     "discriminator": {
         "vocabulary_size": 120,
         "num_layers": 1,
@@ -29,38 +30,29 @@ Electra.presets["tiny"] = {
         "num_heads": 2,
         "max_length": 32,
     },
-    "generator": {"hidden_size": 8, "intermediate_size": 16, "num_heads": 1},
+    "generator": {},
 }
 config = PretrainConfig(
-    model="Electra",
+    model="CocoLM",
     preset="tiny",
     output="",
     sequence_length=32,
     batch_size=8,
-    steps=60,
+    steps=30,
     learning_rate=1e-3,
-    warmup_steps=6,
+    warmup_steps=3,
     epsilon=1e-3,
-    interval=20,
+    interval=10,
     validation_batches=2,
 )
 main(config, "A recipe.")
 """
 
-#: Contrasts each text with those of all processes.
-CONTRASTIVE_RECIPE = (
-    RECIPE.replace("Electra", "CocoLM")
-    .replace('{"hidden_size": 8, "intermediate_size": 16, "num_heads": 1}', "{}")
-    .replace("steps=60", "steps=4")
-    .replace("warmup_steps=6", "warmup_steps=1")
-    .replace("interval=20", "interval=2")
-)
-
 
 class Processes:
     """A recipe in some processes of its own."""
 
-    def __init__(self, count, data, output, folder, recipe=RECIPE):
+    def __init__(self, count, data, output, folder):
         with socket.socket() as free:
             free.bind(("127.0.0.1", 0))
             port = free.getsockname()[1]
@@ -71,7 +63,7 @@ class Processes:
             # Most of a short run on JAX is compilation.
             "JAX_COMPILATION_CACHE_DIR": str(folder / "compiled"),
         }
-        command = [sys.executable, "-c", recipe, "--data", data, "--output", output]
+        command = [sys.executable, "-c", RECIPE, "--data", data, "--output", output]
         if count > 1:
             command += ["--coordinator", f"127.0.0.1:{port}", "--processes", count]
         self.logs, self.processes = [], []
@@ -119,7 +111,7 @@ def test_two_processes_train_as_one_until_one_is_lost(prepared, tmp_path):
     assert codes[0] not in (0, -signal.SIGKILL), logs
     assert "Run the same command on every host again" in logs[0], logs
     last = int(re.search(r"\d+", checkpoints(broken)[-1])[0])
-    assert 20 <= last < 60
+    assert 10 <= last < 30
 
     assert "2 CPUs in 2 processes, 4 sequences of a batch each" in logs[0]
     assert "model:" not in logs[1] and "step/s" not in logs[1]
@@ -130,9 +122,9 @@ def test_two_processes_train_as_one_until_one_is_lost(prepared, tmp_path):
     assert f"Continuing at step {last}." in logs[0]
 
     rows, expected = (read_metrics(d / "metrics.csv") for d in (broken, whole))
-    assert [row["step"] for row in rows] == [20, 40, 60]
+    assert [row["step"] for row in rows] == [10, 20, 30]
     for row, other in zip(rows, expected, strict=True):
-        for name in ("mlm_loss", "rtd_loss", "rtd_auc", "replaced_fraction"):
+        for name in ("mlm_loss", "lm_loss", "scl_loss", "random_cosine"):
             assert row[name] == pytest.approx(other[name], rel=1e-4), name
     assert checkpoints(broken) == checkpoints(whole)
     name = checkpoints(whole)[-1]
@@ -141,25 +133,3 @@ def test_two_processes_train_as_one_until_one_is_lost(prepared, tmp_path):
             assert ours.files == theirs.files
             for key in theirs.files:
                 np.testing.assert_allclose(ours[key], theirs[key], 1e-3, 1e-5)
-
-
-@pytest.mark.skipif(keras.backend.backend() != "jax", reason="JAX has processes")
-def test_the_texts_of_two_processes_are_contrasted(prepared, tmp_path):
-    outputs = {count: tmp_path / str(count) for count in (1, 2)}
-    for count, output in outputs.items():
-        run = Processes(count, prepared.directory, output, tmp_path, CONTRASTIVE_RECIPE)
-        codes, logs = run.wait()
-        assert codes == [0] * count, logs
-    alone, two = (read_metrics(d / "metrics.csv") for d in outputs.values())
-    assert [row["step"] for row in two] == [2, 4]
-    for row, other in zip(two, alone, strict=True):
-        for name in ("mlm_loss", "lm_loss", "scl_loss", "random_cosine"):
-            assert row[name] == pytest.approx(other[name], rel=1e-4), name
-    names = (
-        directory / "checkpoints" / checkpoints(directory)[-1]
-        for directory in outputs.values()
-    )
-    with np.load(next(names)) as ours, np.load(next(names)) as theirs:
-        assert ours.files == theirs.files
-        for key in theirs.files:
-            np.testing.assert_allclose(ours[key], theirs[key], 1e-3, 1e-5)

@@ -36,9 +36,7 @@ RECIPES = sorted(
 )
 every_recipe = pytest.mark.parametrize("path", RECIPES, ids=lambda path: path.stem)
 #: Their `--smoke` is that of another recipe here with other settings of the optimizer.
-ALIKE = (
-    r"electra_(small|base|large)|electric_(small|base)|teams_(small|base)|coco_lm_base"
-)
+ALIKE = r"(electra|electric|teams)_(small|base|large)|coco_lm_(base|large)|fe_mlm_base"
 #: On JAX one of each system, which must train there, too.
 runs = pytest.mark.parametrize(
     "path",
@@ -92,6 +90,7 @@ def load(path):
     return module
 
 
+@pytest.mark.both_backends
 @runs
 def test_smoke(path, run, prepared, tmp_path, capsys):
     output = tmp_path / "run"

@@ -21,9 +21,7 @@ from keras_corrupt.devices.replicas import Dropout
 from keras_corrupt.models import (
     CocoLM,
     Electra,
-    ElectraTT,
     Electric,
-    MaskedLM,
     Teams,
     TwoTower,
 )
@@ -32,14 +30,10 @@ from tests.conftest import SIZES, make_inputs
 
 IDS = {name: SIZES[name] for name in ("mask_id", "unmaskable_ids")}
 MODELS = {
-    "masked_lm": (MaskedLM, {}),
-    "electra": (Electra, {}),
     "electra_as_released": (Electra, {"keep_rate": 0.15, "tied_embeddings": "all"}),
-    "electra_tt": (ElectraTT, {}),
     "electric": (Electric, {}),
     "teams": (Teams, {}),
     "two_tower": (TwoTower, {}),
-    "coco_lm": (CocoLM, {}),
     "coco_lm_all_tokens": (CocoLM, {"token_task": "all_token_lm"}),
 }
 
@@ -48,7 +42,7 @@ def make_model(name):
     cls, options = MODELS[name]
     encoder = SIZES["discriminator"] | {"num_layers": 1}
     assert not {"dropout", "attention_dropout"} & encoder.keys()  # 0.1 by default
-    rest = {MaskedLM: (), TwoTower: (), Teams: (1,), CocoLM: ({},)}
+    rest = {TwoTower: (), Teams: (1,), CocoLM: ({},)}
     rest = rest.get(cls, (SIZES["generator"],))
     if cls is CocoLM:  # its softmax reads the encoder's output
         encoder |= {"embedding_size": encoder["hidden_size"]}

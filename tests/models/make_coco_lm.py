@@ -8,7 +8,11 @@ from tests.conftest import SIZES
 
 NO_DROPOUT = {"dropout": 0.0, "attention_dropout": 0.0}
 RELATIVE = {"num_buckets": 8, "max_distance": 16}
-MAIN = SIZES["discriminator"] | {"embedding_size": 16, "relative_positions": RELATIVE}
+MAIN = SIZES["discriminator"] | {
+    "num_layers": 2,
+    "embedding_size": 16,
+    "relative_positions": RELATIVE,
+}
 IDS = {"mask_id": 4}
 
 

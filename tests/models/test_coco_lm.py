@@ -1,3 +1,5 @@
+import math
+
 import keras
 import numpy as np
 import pytest
@@ -215,6 +217,25 @@ def test_without_stop_gradient_l_lm_trains_copying(task, inputs):
     assert all(sizes_of(gradients(model, inputs, ["lm"]), model.discriminator.head))
 
 
+def test_a_transform_may_come_before_the_contrast(inputs):
+    """Without it, the vectors of [CLS] are contrasted: `test_loss_equals_numpy`."""
+    model = scrambled(make(crop_fraction=1.0, sequence_transform=True))
+    outputs = model(inputs)
+    hidden = model.encoder({**inputs, "token_ids": outputs["corrupted_ids"]})
+    head = model.discriminator.sequence_head
+    kernel, bias = (np.array(v, "float64") for v in head.transform.variables)
+    gamma, beta = (np.array(v, "float64") for v in head.norm.variables)
+    x = np.array(hidden, "float64")[:, 0] @ kernel + bias
+    x = x / 2 * (1 + np.vectorize(math.erf)(x / math.sqrt(2)))
+    x = (x - x.mean(-1, keepdims=True)) / x.std(-1, keepdims=True)
+    x = x * gamma + beta
+    x /= np.linalg.norm(x, axis=-1, keepdims=True)
+    found = np.array(outputs["cosines"])[:, 0, :, 0]  # of the first views
+    np.testing.assert_allclose(found, x @ x.T, atol=1e-3)
+    scl = gradients(model, inputs, ["scl"])
+    assert all(np.abs(scl[id(v)]).max() > 0 for v in head.trainable_variables)
+
+
 def test_contrast_has_gradients_into_both_views(inputs):
     """What stands in one view only is moved by that view."""
     model = scrambled(make(crop_fraction=1.0, replacements="random"))
@@ -279,15 +300,14 @@ def test_random_replacements_are_uniform():
 
 
 @pytest.mark.tensorflow_only
-def test_networks_share_token_embeddings_only_or_nothing():
-    for tied, shared in (("token", True), ("none", False)):
+def test_networks_share_token_embeddings_all_embeddings_or_nothing():
+    every = ("token", "position", "segment", "norm")
+    for tied, shared in (("token", every[:1]), ("all", every), ("none", ())):
         model = make(tied_embeddings=tied)
         main, auxiliary = model.discriminator.encoder, model.generator.encoder
-        same = auxiliary.embeddings.token is main.embeddings.token
-        assert same == shared
-        for part in ("position", "segment", "norm"):
+        for part in every:
             ours, theirs = (getattr(e.embeddings, part) for e in (auxiliary, main))
-            assert ours is not theirs
+            assert (ours is theirs) == (part in shared)
         assert auxiliary.position_bias is not main.position_bias
         # One table for all layers of a network.
         tables = [v for v in model.variables if v.name == "table"]

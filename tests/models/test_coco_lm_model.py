@@ -85,7 +85,10 @@ def test_examples_show_corrections(tokenizer):
 
 @pytest.mark.parametrize(
     "options",
-    [{}, {"token_task": "rtd", "sequence_task": "none", "tied_embeddings": "none"}],
+    [
+        {"sequence_transform": True},
+        {"token_task": "rtd", "sequence_task": "none", "tied_embeddings": "none"},
+    ],
     ids=str,
 )
 def test_preset_and_keras_file_round_trip(tmp_path, options, inputs):
@@ -103,6 +106,12 @@ def test_preset_and_keras_file_round_trip(tmp_path, options, inputs):
         found = {"discriminator": (inputs,), "generator": (inputs, positions)}
         for name, arguments in found.items():
             ours, theirs = (m.networks[name](*arguments) for m in (model, loaded))
+            np.testing.assert_array_equal(np.array(ours), np.array(theirs))
+        if model.sequence_transform:
+            ours, theirs = (
+                m.discriminator.sequence_head(np.ones((1, 16), "float32"))
+                for m in (model, loaded)
+            )
             np.testing.assert_array_equal(np.array(ours), np.array(theirs))
         if model.corrects:
             hidden = model.encoder(inputs)
@@ -135,7 +144,8 @@ def test_fit_learns_a_pattern():
         ({"token_task": "mlm"}, "`token_task`.*clm.*rtd.*all_token_lm.*got 'mlm'"),
         ({"sequence_task": "nsp"}, "`sequence_task`.*scl.*none.*got 'nsp'"),
         ({"replacements": "all"}, "`replacements`.*sampled.*random.*got 'all'"),
-        ({"tied_embeddings": "all"}, "`tied_embeddings`.*token.*none.*got 'all'"),
+        ({"tied_embeddings": "some"}, "`tied_embeddings`.*token.*all.*got 'some'"),
+        ({"sequence_transform": True, "sequence_task": "none"}, "leave one of them"),
         ({"crop_fraction": 0.0}, "`crop_fraction`.*more than 0.*at most 1.*got 0.0"),
         ({"crop_fraction": 90}, "`crop_fraction`.*got 90"),
         ({"crop_fraction": "most"}, "`crop_fraction`.*got 'most'"),

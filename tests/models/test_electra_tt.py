@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from keras_corrupt.models import ElectraTT
-from keras_corrupt.models.electra_tt import cost
+from keras_corrupt.models.electra_tt import cost, objective
 from keras_corrupt.training import AdamW
 from tests.models.conftest import with_right_predictions
 
@@ -34,6 +34,44 @@ def test_loss_equals_numpy(sizes, inputs):
     weights = np.array(outputs["masked_weights"])
     accuracy = (right * weights).sum() / weights.sum()
     assert accuracy > 0 and metrics["cloze_accuracy"] == pytest.approx(accuracy)
+
+
+def test_the_exact_rule_inverts_what_a_discriminator_learns():
+    """Texts of independent tokens: what is counted is the best that D can be."""
+    rng = np.random.default_rng(0)
+    p, q = np.array([0.9, 0.07, 0.03]), np.array([0.8, 0.1, 0.1])
+    texts, n, k = 100_000, 10, 2
+    originals = rng.choice(3, (texts, n), p=p)
+    noise = rng.random((texts, n)).argsort(axis=1) < k
+    corrupted = np.where(noise, rng.choice(3, (texts, n), p=q), originals)
+    original = corrupted == originals
+    counts = np.array([np.bincount(corrupted[original == x], None, 3) for x in (0, 1)])
+    logits = np.log(counts[0] / counts[1])
+
+    def estimate(rule):
+        arguments = logits[None], np.log(q)[None], [k], [n], rule
+        return np.array(objective.log_probabilities(*arguments))[0]
+
+    errors = 4 * np.sqrt((1 / counts).sum(axis=0))
+    assert errors.max() < 0.06
+    assert (np.abs(estimate("exact") - np.log(p)) < errors).all()
+    odds = np.log(p / (1 - p) * (1 - k / n * (1 - q)))
+    assert (np.abs(estimate("thesis") - odds) < errors).all()
+    assert estimate("thesis")[0] > np.log(p[0]) + 2.2 and estimate("thesis")[0] > 0
+
+
+def test_the_rule_is_an_option_that_is_kept(sizes, inputs):
+    model = ElectraTT(**sizes, probability_rule="thesis")
+    assert model.get_config()["probability_rule"] == "thesis"
+    ids = inputs["token_ids"]
+    log_q = model.generator.head.log_probabilities(model.generator(inputs), ids)
+    k = np.ceil(0.15 * inputs["padding_mask"].sum(1, keepdims=True) - 1e-9)
+    n = (~np.isin(ids, [0, 2, 3])).sum(1, keepdims=True)
+    expected = np.log(k / n) + np.array(log_q) - np.array(model.discriminator(inputs))
+    found = np.array(model.token_log_probabilities(inputs))
+    np.testing.assert_allclose(found, expected, rtol=1e-4, atol=1e-4)
+    with pytest.raises(ValueError, match=r"\('exact', 'thesis'\); got 'nce'"):
+        ElectraTT(**sizes, probability_rule="nce")
 
 
 def test_costs_are_those_of_the_parts(sizes):

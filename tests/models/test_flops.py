@@ -113,6 +113,7 @@ def test_teams_is_the_sum_of_its_parts(options, task_layers):
     "options, extra",
     [
         ({}, "crop"),  # 1 + ceil(0.9 * 511)
+        ({"sequence_transform": True}, "transform"),
         ({"sequence_task": "none"}, ""),
         ({"sequence_task": "none", "token_task": "all_token_lm"}, "all"),
         ({"sequence_task": "none", "token_task": "rtd"}, "no head"),
@@ -134,8 +135,12 @@ def test_coco_lm_is_the_sum_of_its_parts(options, extra):
         + 512 * (2 * 768 + 1 + 4)  # the copy mechanism's product, bias and sigmoid
         + head
     )
+    crop = encoder_flops(main, 461, training=True)
+    transform = vocabulary_head_flops(main, 1)
+    transform -= vocabulary_head_flops(main, 1, transform=False)
     expected += {
-        "crop": encoder_flops(main, 461, training=True),
+        "crop": crop,
+        "transform": crop + 2 * transform,
         "": 0,
         "all": vocabulary_head_flops(main, 512, transform=False),
         "no head": -head,

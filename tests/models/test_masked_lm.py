@@ -52,7 +52,8 @@ def test_fit_beats_the_unigram_distribution():
     first = rng.integers(5, 50, (512, 1))
     ids = np.repeat(first, 16, axis=1).astype("int32")  # each sequence repeats a token
     x = {"token_ids": ids, "segment_ids": 0 * ids, "padding_mask": 0 * ids + 1}
-    model = MaskedLM({**ENCODER, "dropout": 0.0, "hidden_size": 32}, **IDS)
+    sizes = {"dropout": 0.0, "hidden_size": 32, "num_layers": 2}
+    model = MaskedLM({**ENCODER, **sizes}, **IDS)
     model.compile(optimizer=AdamW(3e-3), jit_compile=COMPILED)
     model.fit(x, batch_size=64, epochs=15, verbose=0)
     result = model.evaluate(x, batch_size=64, verbose=0, return_dict=True)

@@ -97,7 +97,12 @@ def test_electra_counts_a_projection_where_widths_differ():
 
 @pytest.mark.parametrize(
     "options",
-    [{}, {"token_task": "rtd"}, {"tied_embeddings": "none"}],
+    [
+        {},
+        {"token_task": "rtd"},
+        {"tied_embeddings": "none"},
+        {"tied_embeddings": "all", "sequence_transform": True},
+    ],
     ids=str,
 )
 def test_coco_lm_counts_its_variables(options):
@@ -105,7 +110,8 @@ def test_coco_lm_counts_its_variables(options):
     model = CocoLM(**preset)
     counts = coco_lm.parameters(preset)
     assert counts["discriminator"] == trainable(model.encoder)
-    of_discriminator = ("discriminator", "rtd_head", "vocabulary_head")
+    heads = ("rtd_head", "vocabulary_head", "sequence_head")
+    of_discriminator = ("discriminator", *heads)
     assert sum(counts[name] for name in of_discriminator) == trainable(
         model.discriminator
     )

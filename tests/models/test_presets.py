@@ -142,10 +142,10 @@ def test_precisions_that_cannot_hold_the_weights(tmp_path, sizes):
 @pytest.mark.tensorflow_only
 def test_a_wrong_argument_is_not_the_presets_fault(tmp_path, sizes):
     Electra(**sizes).save_to_preset(tmp_path / "p")
-    for change in ({"mask_rate": 2}, {"mask_ratee": 0.2}):
-        (name,) = change
-        with pytest.raises(ValueError, match=f"Leave out what does not fit, of {name}"):
-            Electra.from_preset(tmp_path / "p", **change)
+    with pytest.raises(ValueError, match="Leave out what does not fit, of mask_rate"):
+        Electra.from_preset(tmp_path / "p", mask_rate=2)
+    with pytest.raises(ValueError, match="no argument 'mask_ratee'. It has mask_rate"):
+        Electra.from_preset(tmp_path / "p", mask_ratee=0.2)
 
 
 def test_a_failed_save_leaves_the_old_preset(tmp_path, sizes, inputs, monkeypatch):
@@ -318,6 +318,7 @@ class TestSizes:
             model = Electra(**sizes)
         else:
             del sizes["generator"]
+            sizes["discriminator"]["num_layers"] = 2
             model = Teams(**sizes, generator_layers=4, task_layers=layers)
         model.save_to_preset(tmp_path / "p")
         loaded = type(model).from_preset(tmp_path / "p")

@@ -9,12 +9,13 @@ from tests.conftest import COMPILED, SIZES, make_inputs
 from tests.models.conftest import gradients
 
 NO_DROPOUT = {"dropout": 0.0, "attention_dropout": 0.0}
+ENCODER = SIZES["discriminator"] | {"num_layers": 2}
 
 
 def make(generator_layers=2, **kwargs):
     """Two layers, of which the generator's lower one is the discriminator's."""
     ids = {name: SIZES[name] for name in ("mask_id", "unmaskable_ids")}
-    sizes = SIZES["discriminator"] | NO_DROPOUT
+    sizes = ENCODER | NO_DROPOUT
     return Teams(sizes, generator_layers, **{**ids, **kwargs})
 
 
@@ -64,7 +65,7 @@ def test_loss_equals_numpy(model, inputs):
 
 @pytest.mark.tensorflow_only
 def test_norms_of_heads_are_the_encoders():
-    sizes = SIZES["discriminator"] | {"layer_norm_epsilon": 1e-5}
+    sizes = ENCODER | {"layer_norm_epsilon": 1e-5}
     model = Teams(sizes, 2, mask_id=4, unmaskable_ids=(0, 2, 3))
     layers = model._flatten_layers()
     norms = [x for x in layers if isinstance(x, keras.layers.LayerNormalization)]
@@ -126,7 +127,7 @@ def distinct(*networks):
 
 @pytest.mark.parametrize("tied, shared", [("half", 2), ("none", 0), ("all", 4)])
 def test_sharing_saves_exactly_the_shared_layers(tied, shared):
-    sizes = SIZES["discriminator"] | {"num_layers": 5}
+    sizes = ENCODER | {"num_layers": 5}
     ids = {name: SIZES[name] for name in ("mask_id", "unmaskable_ids")}
     model = Teams(sizes, 4, tied_layers=tied, **ids)
     generator, discriminator = model.generator.encoder, model.discriminator.encoder
@@ -141,7 +142,7 @@ def test_sharing_saves_exactly_the_shared_layers(tied, shared):
 
 def test_relative_positions_are_shared_and_seen_by_both_tasks(inputs):
     relative = {"relative_positions": {"num_buckets": 8, "max_distance": 16}}
-    sizes = SIZES["discriminator"] | relative | {"initializer_range": 0.3}
+    sizes = ENCODER | relative | {"initializer_range": 0.3}
     ids = {name: SIZES[name] for name in ("mask_id", "unmaskable_ids")}
     model = Teams(sizes, 2, **ids)
     discriminator, encoder = model.discriminator, model.discriminator.encoder
@@ -240,7 +241,7 @@ def test_static_masks_are_used(model, inputs):
 
 
 def test_score_is_the_replaced_token_detections(tokenizer):
-    sizes = SIZES["discriminator"] | {"vocabulary_size": 60}
+    sizes = ENCODER | {"vocabulary_size": 60}
     model = Teams(sizes, 2, tokenizer=tokenizer)
     (score,) = model.score(["the cat sat"])
     packed = tokenizer.pack(["the cat sat"], 24)
@@ -256,7 +257,7 @@ def test_fit_learns_a_pattern():
     ids = np.random.default_rng(0).integers(5, 50, (512, 1)).repeat(12, axis=1)
     ids = ids.astype("int32")
     x = {"token_ids": ids, "segment_ids": 0 * ids, "padding_mask": 0 * ids + 1}
-    sizes = SIZES["discriminator"] | NO_DROPOUT | {"initializer_range": 0.1}
+    sizes = ENCODER | NO_DROPOUT | {"initializer_range": 0.1}
     model = Teams(sizes, 2, mask_id=4, unmaskable_ids=(0, 2, 3))
     model.compile(AdamW(8e-3, global_clipnorm=1.0), jit_compile=COMPILED)
     model.fit(x, batch_size=64, epochs=16, verbose=0)

@@ -12,7 +12,7 @@ import keras
 import numpy as np
 import pytest
 
-from keras_corrupt.downstream import TextClassifier
+from keras_corrupt.downstream import TextClassifier, finetuner
 from keras_corrupt.downstream.model import load_preset
 from keras_corrupt.models.fine_tuning import settings
 from keras_corrupt.multitask import MultiTaskConfig, run, trainer
@@ -239,8 +239,22 @@ def test_settings_of_large_encoders_are_the_thesis_s():
     assert settings_of(STRATEGIES["no_layer_decay"], large).layer_decay == 1.0
 
 
+@pytest.mark.tensorflow_only
+def test_all_tasks_have_the_same_settings(config, monkeypatch):
+    """Alone, RTE and STS-B have 10 epochs (table 5.2): more than one model of all."""
+    monkeypatch.setattr(finetuner, "size_of", lambda encoder: "large")
+    tasks = small_tasks()
+    tasks[0].name, tasks[1].name = "RTE", "STS-B"
+    runs = Runs(tasks, dataclasses.replace(config, settings={}))
+    single, multi = runs.settings("single"), runs.settings("multi")
+    assert (single.epochs, single.batch_size, single.learning_rate) == (3, 32, 5e-5)
+    assert (multi.epochs, multi.batch_size, multi.learning_rate) == (6, 128, 1e-4)
+    banner = runs.banner()
+    assert banner.count("epochs 3,") == 2 and banner.count("epochs 6,") == 1
+    assert runs.identity("single", "RTE", 0)["epochs"] == 3
+
+
 def test_smoke_is_brief(config):
-    brief = dataclasses.replace(config, smoke=True, seeds=9).shortened()
+    brief = dataclasses.replace(config, seeds=9).shrunk()
     assert (brief.seeds, brief.max_train_examples, brief.max_length) == (2, 16, 32)
     assert brief.settings["epochs"] == brief.multi_settings["epochs"] == 1
-    assert config.shortened() is config

@@ -46,8 +46,8 @@ def test_a_preset_stands_for_its_model(model, tmp_path):
 @pytest.mark.tensorflow_only
 def test_what_cannot_be_is_said(model, tokenizer):
     for texts, options, reason in (
-        ("one", {}, "list of strings; got 'one'"),
-        ([("a", "b")], {}, "list of strings"),
+        ("one", {}, "must be a list; got 'one'"),
+        ([("a", "b")], {}, r"`texts\[0\]` must be a string"),
         ([], {}, "empty"),
         (["a"], {"pooling": "max"}, "'cls'.*got 'max'"),
         (["a"], {"batch_size": 0}, "1 or more"),

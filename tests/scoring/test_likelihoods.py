@@ -45,9 +45,13 @@ def of_electric(model, inputs):
 
 
 def of_electra_tt(model, inputs):
+    """With k samples in n tokens, special ones aside for n, but not for k."""
     logit = np.array(model.discriminator(inputs), "float64")[0]
     d = 1 - 1 / (1 + np.exp(-logit))  # of data
-    return np.log(0.15 * np.exp(log_q(model.generator, inputs)) * d / (1 - d))
+    r, q = d / (1 - d), np.exp(log_q(model.generator, inputs))
+    k = np.ceil(0.15 * inputs["padding_mask"].sum() - 1e-9)
+    n = (~np.isin(inputs["token_ids"], [0, 2, 3])).sum()
+    return np.log(r * k * q / (n - k + k * q + r * k * q))
 
 
 def of_masked_lm(model, inputs, rest_of_word=False):
@@ -197,7 +201,7 @@ def test_errors(tokenizer):
     ):
         score_sentences(make(Electra, tokenizer), ["a dog"])
     electric = make(Electric, tokenizer)
-    with pytest.raises(ValueError, match="got one string"):
+    with pytest.raises(ValueError, match="`texts` must be a list; got 'a dog'"):
         score_sentences(electric, "a dog")
     with pytest.raises(ValueError, match="`batch_size` must be 1 or more; got 0"):
         score_sentences(electric, ["a dog"], batch_size=0)
@@ -207,9 +211,9 @@ def test_errors(tokenizer):
         score_sentences(electric, ["a dog"], max_length=25)
     with pytest.raises(ValueError, match=r"texts\[1\], a pair, has 43 tokens"):
         score_sentences(electric, ["a dog", ("dog " * 39, "a")])
-    with pytest.raises(ValueError, match=r"texts\[0\] must be .* ids from 0 to 4"):
+    with pytest.raises(ValueError, match=r"texts\[0\]` has the token id 99; .* 0 to 4"):
         score_sentences(electric, [[5, 99]])
-    with pytest.raises(ValueError, match=r"texts\[0\] must be a string, a pair of"):
+    with pytest.raises(ValueError, match=r"texts\[0\]` must be a string or a pair"):
         score_sentences(electric, [("a", "dog", "ran")])
     with pytest.raises(ValueError, match="`texts` is empty"):
         score_sentences(electric, [])
@@ -223,7 +227,7 @@ def test_errors(tokenizer):
         score_sentences(electric, ["a dog"], mask="rest_of_word")
     with pytest.raises(ValueError, match="as many; got 2 and 1"):
         conditional_score(electric, ["a", "the"], ["dog"])
-    with pytest.raises(ValueError, match="`texts` must be strings"):
+    with pytest.raises(ValueError, match=r"`texts\[0\]` must be a string"):
         word_scores(electric, [PAIR])
     with pytest.raises(ValueError, match="need the model's tokenizer"):
         score_sentences(Electric(**SIZES), ["a dog"])

@@ -35,7 +35,7 @@ def test_errors(tmp_path):
     (tmp_path / "null.jsonl").write_text(line("a", None, "c", "d"))
     with pytest.raises(ValueError, match="line 1: .*a sentence is no string"):
         read_pairs([tmp_path / "null.jsonl"])
-    with pytest.raises(ValueError, match="no such file"):
+    with pytest.raises(FileNotFoundError, match="none.jsonl is not a file"):
         read_pairs([tmp_path / "none.jsonl"])
     (tmp_path / "empty").mkdir()
     with pytest.raises(ValueError, match="No pairs in .*empty"):

@@ -3,6 +3,7 @@ from itertools import islice
 import numpy as np
 import pytest
 
+from keras_corrupt.data import open_corpus
 from keras_corrupt.data.corpus import CorpusError
 from keras_corrupt.semi_supervised.batches import WordBatches, alternating
 from keras_corrupt.semi_supervised.sentences import Sentences, unlabelled_sentences
@@ -68,7 +69,7 @@ def test_sentences_of_text(tmp_path):
         '= A heading =\nThe U.S. cat didn\'t sit (near "it"). A dog ran by 1,000.5!\n'
         "Too short.\n"
     )
-    assert list(unlabelled_sentences([str(path)])) == [
+    assert list(unlabelled_sentences(open_corpus(str(path)))) == [
         'The U.S. cat did n\'t sit ( near " it " ) .'.split(),
         "A dog ran by 1,000.5 !".split(),
     ]
@@ -77,7 +78,7 @@ def test_sentences_of_text(tmp_path):
 def test_lines_of_words_are_taken_as_they_are(tmp_path):
     path = tmp_path / "words.txt"
     path.write_text("the cat did n't\na b\n`` it is ''\n")
-    found = list(unlabelled_sentences([str(path)], in_words=True))
+    found = list(unlabelled_sentences(open_corpus(str(path)), in_words=True))
     assert found == [["the", "cat", "did", "n't"], ["``", "it", "is", "''"]]
 
 
@@ -91,7 +92,7 @@ def test_lines_of_words_are_taken_as_they_are(tmp_path):
 def test_bad_text(tmp_path, content, message):
     (tmp_path / "bad.txt").write_bytes(content)
     with pytest.raises(CorpusError, match=message):
-        list(unlabelled_sentences([str(tmp_path / "bad.txt")]))
+        list(unlabelled_sentences(open_corpus(str(tmp_path / "bad.txt"))))
 
 
 def test_vocabulary_leaves_rare_words_out_and_knows_words_in_any_case():
@@ -126,6 +127,18 @@ def test_word_vectors(tmp_path):
     }
 
 
+def test_words_that_are_not_utf_8_are_left_out(tmp_path):
+    path = tmp_path / "glove.txt"
+    path.write_bytes(b"the 1 2 3\ncaf\xe9 1 2 3\n\xff 1 2 3\ncaf\xc3\xa9 4 5 6\n \n\n")
+    with pytest.warns(match=r"glove.txt: 2 words are not UTF-8 \(the first in line 2"):
+        found = read_word_vectors(path, ["the", "café"], 3)
+    assert {word: vector.tolist() for word, vector in found.items()} == {
+        "the": [1, 2, 3],
+        "café": [4, 5, 6],
+    }
+    assert first_words(path, 1, size=3) == ["the"]
+
+
 def test_first_words_of_vectors(tmp_path):
     path = tmp_path / "word2vec.txt"
     path.write_text("4 3\nthe 1 2 3\nParis 4 5 6\nthe 0 0 0\n4th 7 8 9\ndog 1 1 1\n")
@@ -143,8 +156,8 @@ def test_first_words_of_vectors(tmp_path):
         ("the 1 2\n", "line 1 has 2 numbers, not the 3"),
         ("the 1 2 3 4\n", "line 1 has 4 numbers, not the 3"),
         ("x 1 2 3\nthe 1 2\n", "line 2 has 2 numbers"),
-        ("the 1 2 z\n", "could not convert"),
-        ("the 1 nan 3\n", "not finite"),
+        ("x 1 2 3\nthe 1 2 z\n", "line 2: could not convert"),
+        ("x 1 2 3\nthe 1 nan 3\n", "line 2 .*not finite"),
         ("dog 1 2 3\n", "none of the 1 words"),
         (None, "not a file"),
     ],

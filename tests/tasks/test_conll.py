@@ -69,9 +69,50 @@ class TestReading:
         assert split.labels == [["O", "B-LOC"], ["O", "O"], ["O"]]
 
     def test_comments_of_column_files(self, tmp_path):
-        text = "# id 7 domain=x\na O\n\n# sent_id = 3\nb O\n# O\n\n# # O\nc O\n"
+        text = "# id 7 domain=x\na O\n\n# sent_id = 3\nb O\n# O\n\n# O\nc O\n"
         split = read_conll(written(tmp_path, text))
         assert split.examples == [["a"], ["b", "#"], ["#", "c"]]
+
+    def test_documents_of_conll_2012(self, tmp_path):
+        text = (
+            "#begin document (nw/a/0001); part 000\n"
+            "nw/a/0001 0 0 Tom NNP (A\nnw/a/0001 0 1 sees VBZ *\n\n#end document\n"
+            "#begin document (nw/a/0002); part 000\n"
+            "nw/a/0002 0 0 # SYM * -\n#end document\nnw/a/0003 0 0 Ann NNP *\n"
+        )
+        split = read_conll(written(tmp_path, text), 3, 4, "plain")
+        assert split.examples == [["Tom", "sees"], ["#"], ["Ann"]]
+        assert split.labels == [["NNP", "VBZ"], ["SYM"], ["NNP"]]
+        assert split.skipped == {}
+
+    @pytest.mark.parametrize(
+        "comment",
+        [
+            "#\thttp://example.org/a\t[2009-10-17]",  # GermEval 2014
+            "###MEDLINE:95369245",  # JNLPBA 2004
+            "# global.columns = ID FORM LEMMA",  # CoNLL-U Plus
+            "# newdoc id = a",
+            "# hipe2022:document_id = NZZ-1798",  # HIPE 2022
+            "#FORMAT=WebAnno TSV 3.2",
+            "# a note of four",
+        ],
+    )
+    def test_comments_of_shared_tasks(self, tmp_path, comment):
+        rows = "1\tTom\tB-PER\tO\n2\t#\tO\tO\n"
+        path = written(tmp_path, f"{comment}\n{rows}\n{comment}\n{comment}\n{rows}")
+        split = read_conll(path, 1, 2)
+        assert split.examples == [["Tom", "#"]] * 2
+        assert split.labels == [["B-PER", "O"]] * 2
+        assert split.skipped == {}
+
+    @pytest.mark.parametrize("space", [" ", "\t"])
+    def test_hashtags_are_words(self, tmp_path, space):
+        rows = ["#a=b O", "#tag B-X", "#begin O", "", "# O", "", "#tag O", "x O"]
+        text = "\n".join(rows).replace(" ", space)
+        split = read_conll(written(tmp_path, text))
+        assert split.examples == [["#a=b", "#tag", "#begin"], ["#"], ["#tag", "x"]]
+        alone = read_conll(written(tmp_path, f"#tag{space}O\n"))
+        assert alone.examples == [["#tag"]]
 
     def test_conllu(self, tmp_path):
         path = written(tmp_path, CONLLU)

@@ -161,7 +161,6 @@ def test_splits(directory):
             question("a", ("kettle", 40), ("stove", 3), is_impossible=False),
             question("b", ("teapot", 4), is_impossible=False),
             question("c", is_impossible=True, plausible_answers=[{"text": "red"}]),
-            question("e", (" ", 3), is_impossible=False),
         ),
         article(question("f", ("teapot", 0), ("tea", 1)), context="some tea"),
     )
@@ -174,7 +173,7 @@ def test_splits(directory):
     assert train.examples[2] == Question("What?", "some tea")
     file = directory / "train-v2.0.json"
     first = f"{file}, article 0, paragraph 0, question 1"
-    assert train.skipped == {NOT_FOUND: (2, first)}
+    assert train.skipped == {NOT_FOUND: (1, first)}
     # To leave questions out would change what the metrics mean.
     assert task.splits["dev"].labels == [[("teapot", 4)], []]
     assert task.splits["test"].labels is None and task.splits["test"].ids == ["g"]
@@ -202,7 +201,27 @@ def test_nearest():
     assert nearest("an", "an answer, an end", 9) == 11
     assert nearest("aa", "aaa", 5) == 1  # occurrences may overlap
     assert nearest("b", "aaa", 0) is None
-    assert nearest("", "aaa", 0) is None
+
+
+def test_a_blank_answer_is_none_in_every_split(directory):
+    pytest.importorskip("official")
+    blank = [
+        {**question("a"), "answers": [{"text": ""}]},
+        question("b", (" ", 3), is_impossible=True),
+        question("c", ("", 0), ("hot", 48), is_impossible=False),
+    ]
+    write(directory / "train-v2.0.json", article(*blank))
+    task = task_of(directory, "2.0", *blank)
+    for split in (task.splits["train"], task.splits["dev"]):
+        assert split.labels == [[], [], [("hot", 48)]] and not split.skipped
+    # The answer to two questions is "", and the third one's is wrong.
+    answers = [Answer("", 0, 0.0, null_odds=1.0)] * 3
+    found = task.metrics(answers, task.splits["dev"])
+    assert found["unanswerable_f1"] == 100 and found["answerable_f1"] == 0
+    with pytest.raises(ValueError, match="`is_impossible` is False, but it has 0 answ"):
+        task_of(directory, "2.0", question("a", ("", 0), is_impossible=False))
+    with pytest.raises(ValueError, match=r'no answer.*version="2.0"'):
+        task_of(directory, "1.1", question("a", ("", 0)))
 
 
 @pytest.mark.parametrize(

@@ -43,7 +43,7 @@ class TestReading:
         with pytest.raises(ValueError, match=f"{name} is damaged or cut short"):
             read_parallel(path)
 
-    def test_only_a_line_feed_ends_a_line(self, tmp_path):
+    def test_only_line_ends_end_a_line(self, tmp_path):
         path = written(tmp_path, "a\u2028b\x0cc\nd\n", "f")
         assert len(read_parallel(path, path)) == 2
 
@@ -54,8 +54,8 @@ class TestReading:
             ("a\n \t\u3000\r\nb\n", ":2 is empty"),
             ("", " has no words"),
             ("...\n- !\n", " has no words"),
-            ("Öl\n".encode("latin-1"), " is not UTF-8 text"),
-            ("a\nb\n".encode("utf-16"), " is not UTF-8 text"),
+            ("Öl\n".encode("latin-1"), ":1 is not UTF-8 text"),
+            ("a\nb\n".encode("utf-16"), ":1 is not UTF-8 text"),
             ("a\nb\n".encode("utf-16-le"), ":1 has a zero byte"),
         ],
     )

@@ -1,10 +1,18 @@
 """No file or word, however large or odd, costs more than bounded time and memory."""
 
 import os
+import random
+from collections import Counter
 
 import pytest
 
-from keras_corrupt.tokenizers import SPECIAL_TOKENS, from_file, load
+from keras_corrupt.tokenizers import (
+    SPECIAL_TOKENS,
+    UnigramTokenizer,
+    from_file,
+    load,
+    unigram,
+)
 from keras_corrupt.tokenizers.reading import MAX_BYTES
 from keras_corrupt.tokenizers.vocabulary import MAX_TOKENS, even_sample
 from tests.tokenizers.test_files import word_pieces
@@ -66,3 +74,37 @@ def test_training_sees_no_endless_words():
         pieces = even_sample(["a b", endless], 10**9)
         assert pieces[0] == "a b" and "".join(pieces[1:]) == endless
         assert max(map(len, pieces)) <= 1000
+
+
+def test_training_of_pieces_sees_few_words_that_all_differ(monkeypatch):
+    """The library takes hours for much text without spaces."""
+    seen = []
+
+    class Trained(Exception):
+        pass
+
+    def train(engine, lines, trainer):
+        seen.extend(lines)
+        raise Trained
+
+    monkeypatch.setattr(unigram, "_LONG_WORDS_SIZE", 3000)
+    monkeypatch.setattr(unigram.tokenizers.Tokenizer, "train_from_iterator", train)
+    rng = random.Random(0)
+    endless = ["".join(rng.choices("acdefghik", k=100)) for _ in range(100)]
+    lines = [f"the cat {word} sat" for word in endless]
+    with pytest.raises(Trained):
+        UnigramTokenizer.train(lines, 500)
+    counts = Counter(" ".join(seen).split(" "))
+    assert {counts.pop(word) for word in ("the", "cat", "sat")} == {100}
+    # 25 words are 2,500 letters; each stands for 4.
+    assert counts == dict.fromkeys(endless[::4], 4)
+
+
+def test_letters_of_words_that_are_left_out_are_known(monkeypatch):
+    monkeypatch.setattr(unigram, "_LONG_WORDS_SIZE", 300)
+    rng = random.Random(0)
+    lines = ["".join(rng.choices("abcde", k=100)) for _ in range(40)]
+    lines[1] += "xyz"
+    tokenizer = UnigramTokenizer.train(lines, 200)
+    for text in (*lines, "zyx"):
+        assert tokenizer.unknown_id not in tokenizer.encode(text)

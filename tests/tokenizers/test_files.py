@@ -174,6 +174,19 @@ def test_unusable_vocabularies(tmp_path):
     assert from_file(path).vocabulary == [*SPECIAL_TOKENS, "a"]
 
 
+def test_space_around_a_token_of_a_vocabulary_is_none_of_it(tmp_path):
+    """Or no text would have the token: BERT's `load_vocab` strips lines, too."""
+    path = tmp_path / "vocab.txt"
+    lines = ["cat ", " dog", "ran\t", "sat\u3000", "\u2028", "ends  "]
+    path.write_text("\n".join([*SPECIAL_TOKENS, *lines]), encoding="utf-8")
+    tokenizer = from_file(path)
+    assert tokenizer.encode("cat dog ran sat ends") == [5, 6, 7, 8, 10]
+    assert tokenizer.vocabulary[9] == "\u2028"  # ids are the lines' numbers
+    path.write_text("\n".join([*SPECIAL_TOKENS, "cat", "cat "]))
+    with pytest.raises(ValueError, match=r"repeats tokens: \['cat'\]"):
+        from_file(path)
+
+
 def test_roles_by_name(tmp_path):
     path = tmp_path / "vocab.txt"
     path.write_text("\n".join(["<nix>", "[UNK]", "[CLS]", "[SEP]", "a"]))

@@ -158,10 +158,22 @@ def test_pack_agrees_with_the_saved_file(any_kind, tmp_path, lines):
         other.encode(texts[0]).ids
         == any_kind.pack(texts[:1], 10_000)["token_ids"][0].tolist()
     )
-    # There, a special token in a text is what it says.
-    assert other.token_to_id("[MASK]") in other.encode("a [MASK] b").ids
     decoded = other.decode(any_kind.encode("the value of it"))
     assert decoded.strip() == "the value of it"
+
+
+def test_special_tokens_in_text_are_text_in_the_saved_file_too(any_kind, tmp_path):
+    """As Hugging Face's `PreTrainedTokenizerFast` reads its configuration."""
+    any_kind.save(tmp_path)
+    other = tokenizers.Tokenizer.from_file(str(tmp_path / "tokenizer.json"))
+    text = "a [SEP] b[MASK] [UNK]"
+    assert (
+        other.token_to_id("[SEP]") in other.encode(text, add_special_tokens=False).ids
+    )
+    config = json.loads((tmp_path / "tokenizer_config.json").read_text())
+    other.encode_special_tokens = config["split_special_tokens"]
+    packed = any_kind.pack([text], 100)["token_ids"][0].tolist()
+    assert other.encode(text).ids == packed
 
 
 def test_pack_pads_and_cuts_nothing(any_kind):

@@ -4,7 +4,9 @@ import hashlib
 import io
 import os
 
+import numpy as np
 import pytest
+from safetensors.numpy import load_file
 
 from keras_corrupt.devices import distribution
 from keras_corrupt.models import Electra, MaskedLM
@@ -108,3 +110,23 @@ def with_devices(count, **changes):
     changes = {"devices": count, **changes}
     config = PretrainConfig(model="Electra", preset="tiny", output="", **changes)
     return distribution.choose(config)
+
+
+def weights_of(directory):
+    """All arrays of a run's preset and of its last checkpoint."""
+    arrays = {}
+
+    for path in sorted((directory / "preset").glob("*/model.safetensors")):
+        for name, array in load_file(path).items():
+            arrays[f"{path.parent.name}/{name}"] = array
+    last = sorted((directory / "checkpoints").iterdir())[-1]
+    with np.load(last) as archive:
+        arrays |= {f"{last.name}/{name}": archive[name] for name in archive.files}
+    return arrays
+
+
+def assert_same_weights(one, other):
+    a, b = weights_of(one), weights_of(other)
+    assert a.keys() == b.keys() and len(a) > 50
+    for name, array in a.items():
+        np.testing.assert_array_equal(array, b[name], err_msg=name)

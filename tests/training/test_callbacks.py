@@ -117,8 +117,37 @@ def test_seconds_go_on_from_the_earlier_attempt(tmp_path):
     assert log.seconds == 100.5
 
 
+def test_rows_of_an_earlier_version_lack_what_is_new(tmp_path):
+    (tmp_path / "metrics.csv").write_text("step,seconds,loss\n3,100.5,2.0\n")
+    log_intervals(tmp_path, 3, [6])
+    old, new = read_metrics(tmp_path / "metrics.csv")
+    assert old == {"step": 3, "seconds": 100.5, "loss": 2.0}
+    assert (new["step"], new["a_loss"]) == (6, 2.0)
+
+
 def test_no_metrics_file_is_no_rows(tmp_path):
     assert read_metrics(tmp_path / "metrics.csv") == []
+
+
+# === Progress ===
+
+
+def test_progress_has_the_last_intervals_vital_metrics():
+    shown = []
+    progress = Progress(0, 10, vital=("rtd_auc", "token_spread"))
+    progress.bar = SimpleNamespace(
+        n=1,
+        update=lambda n: True,
+        set_postfix=lambda terms, refresh: shown.append(terms),
+    )
+    progress.on_train_batch_end(0, {"loss": 1.0})
+    logs = {"loss": 2.0, "gradient_norm": 3.0, "val_loss": 4.0, "val_rtd_auc": 0.75}
+    progress.on_interval_end(1, logs)
+    progress.on_train_batch_end(1, {"loss": 1.5})
+    assert shown == [
+        {"loss": "1.000"},
+        {"loss": "1.500", "gradient_norm": "3.000", "rtd_auc": "0.750"},
+    ]
 
 
 # === Warnings ===

@@ -1,11 +1,13 @@
 """Every option of a model is a flag."""
 
+import dataclasses
 import re
 
 import pytest
 
 from keras_corrupt.training import PretrainConfig
 from keras_corrupt.training.command_line import parse
+from keras_corrupt.training.short_runs import note
 
 RECIPE = PretrainConfig(
     model="Electra",
@@ -95,3 +97,29 @@ def test_a_flag_that_does_not_exist_names_the_nearest(flag, capsys):
     with pytest.raises(SystemExit):
         parse(RECIPE, ["--discriminator.num_layer", "3"])
     assert "--discriminator.num-layers" in capsys.readouterr().err.replace("_", "-")
+
+
+# === Runs that are shorter than the recipe's ===
+
+
+@pytest.mark.parametrize(
+    "flags, beta_2",
+    [
+        ("", 0.999),
+        ("--steps 1000000", 0.999),
+        ("--steps 999999", 0.98),
+        ("--steps=5 --warmup_steps=1", 0.98),
+        ("--steps 5 --beta_2 0.999", 0.999),
+        ("--steps 5 --beta-2=0.95", 0.95),
+        ("--steps 2000000", 0.999),
+    ],
+)
+def test_beta_2_of_a_short_run_is_lower(flags, beta_2):
+    config = parse(RECIPE, flags.split())
+    assert config.beta_2 == beta_2
+    assert bool(note(config, RECIPE)) == (beta_2 < 0.999)
+
+
+def test_a_recipe_of_a_lower_beta_2_keeps_it():
+    recipe = dataclasses.replace(RECIPE, beta_2=0.9)
+    assert parse(recipe, ["--steps", "5"]).beta_2 == 0.9

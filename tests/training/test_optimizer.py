@@ -4,7 +4,7 @@ import pytest
 from keras import ops
 
 from keras_corrupt.training import AdamW, WarmupLinearDecay
-from keras_corrupt.training.optimizer import hooks
+from keras_corrupt.training.optimizer import hooks, saved_variables
 from tests.conftest import COMPILED
 
 RNG = np.random.default_rng(0)
@@ -89,6 +89,62 @@ def test_equals_numpy(correct):
         scale = np.sqrt(1 - 0.999**t) / (1 - 0.9**t) if correct else 1.0
         x = x - 0.1 * (scale * m / (np.sqrt(v) + 1e-2) + 0.05 * x)
     np.testing.assert_allclose(np.array(variable), x, rtol=1e-4)
+
+
+def test_norm_of_the_last_gradient_is_of_all_variables_and_unclipped():
+    optimizer = AdamW(0.1, global_clipnorm=0.5)
+    variables = [keras.Variable([1.0, 2.0]), keras.Variable([[3.0]])]
+    optimizer.build(variables)
+    for gradients in ([[9.0, 9.0], [[9.0]]], [[2.0, -3.0], [[6.0]]]):
+        optimizer.apply([ops.convert_to_tensor(g) for g in gradients])
+    assert float(optimizer.gradient_norm) == 7.0  # 4 + 9 + 36 = 49
+    # Each update finds it anew, so that no checkpoint need have it.
+    saved = {id(variable) for variable in saved_variables(optimizer)}
+    left_out = [v for v in optimizer.variables if id(v) not in saved]
+    assert [v.path.rsplit("/", 1)[-1] for v in left_out] == ["gradient_norm"]
+
+
+@pytest.mark.parametrize(
+    "dtype, precision", [("bfloat16", 2**-8), ("float16", 2**-11), ("float64", 2**-20)]
+)
+def test_equals_numpy_in_every_float_type(dtype, precision):
+    """The gradients' squares are too small for float16, and 0.999 for bfloat16."""
+    if dtype == "float64" and keras.backend.backend() == "jax":
+        pytest.skip("JAX has 64 bits only where its setting says so.")
+    optimizer = AdamW(0.1, weight_decay=0.0, epsilon=1e-7)
+    variable = keras.Variable([1.0, -2.0, 3.0], dtype=dtype, name="kernel")
+    optimizer.build([variable])
+    x, m, v = np.array([1.0, -2.0, 3.0]), np.zeros(3), np.zeros(3)
+    for t in range(1, 6):
+        g = np.array([2.0, -1.0, 3.0]) * 1e-5 * t
+        g = ops.convert_to_tensor(g, dtype)
+        optimizer.apply([g])
+        g = np.array(ops.cast(g, "float32"), "float64")
+        m = 0.9 * m + 0.1 * g
+        v = 0.999 * v + 0.001 * g**2
+        scale = np.sqrt(1 - 0.999**t) / (1 - 0.9**t)
+        x = x - 0.1 * scale * m / (np.sqrt(v) + 1e-7)
+    found = np.array(ops.cast(variable, "float32"))
+    # Each update rounds a number between 1 and 4 to the type.
+    np.testing.assert_allclose(found, x, atol=5 * 2 * precision)
+    assert variable.dtype == dtype
+
+
+def test_averages_and_accumulated_gradients_of_16_bits_have_32():
+    """The same small numbers in float32 end at the same, but for its rounding."""
+    options = {"use_ema": True, "gradient_accumulation_steps": 2, "epsilon": 1e-6}
+    found = []
+    for dtype in ("float16", "float32"):
+        optimizer = AdamW(0.5, ema_momentum=0.9, **options)
+        variable = keras.Variable([1.0, -2.0], dtype=dtype, name="kernel")
+        optimizer.build([variable])
+        for scale in range(1, 9):
+            g = ops.convert_to_tensor(np.array([2.0, -3.0]) * 2.0**-20 * scale, dtype)
+            optimizer.apply([g])
+        optimizer.finalize_variable_values([variable])
+        found.append(np.array(ops.cast(variable, "float32")))
+    np.testing.assert_allclose(*found, atol=4 * 2**-10)
+    assert (np.abs(found[0] - [1.0, -2.0]) > 0.1).all()
 
 
 def test_weight_decay_leaves_out_norms_and_biases():
@@ -185,7 +241,7 @@ def test_keras_calls_what_is_overridden(monkeypatch):
     expected = set(hooks())
     if keras.backend.backend() == "jax":  # where Keras adds up in its own step
         expected.remove("_backend_increment_gradient_accumulators")
-    assert called == expected and len(hooks()) == 5
+    assert called == expected and len(hooks()) == 6
 
 
 def test_a_method_that_keras_does_not_have_is_refused(monkeypatch):

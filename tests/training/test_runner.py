@@ -28,29 +28,14 @@ from keras_corrupt.training.callbacks import (
     Progress,
     read_metrics,
 )
-from tests.training.conftest import ENCODER, command_line, contents
+from tests.training.conftest import (
+    ENCODER,
+    assert_same_weights,
+    command_line,
+    contents,
+)
 
 pytestmark = pytest.mark.usefixtures("presets")
-
-
-def weights_of(directory):
-    """All arrays of a run's preset and of its last checkpoint."""
-    arrays = {}
-
-    for path in sorted((directory / "preset").glob("*/model.safetensors")):
-        for name, array in load_file(path).items():
-            arrays[f"{path.parent.name}/{name}"] = array
-    last = sorted((directory / "checkpoints").iterdir())[-1]
-    with np.load(last) as archive:
-        arrays |= {f"{last.name}/{name}": archive[name] for name in archive.files}
-    return arrays
-
-
-def assert_same_weights(one, other):
-    a, b = weights_of(one), weights_of(other)
-    assert a.keys() == b.keys() and len(a) > 50
-    for name, array in a.items():
-        np.testing.assert_array_equal(array, b[name], err_msg=name)
 
 
 def test_warns_of_far_fewer_tokens_than_the_recipe(config, monkeypatch, capsys):
@@ -114,7 +99,7 @@ def test_metrics_and_tensorboard_agree(finished):
     with open(finished.directory / "metrics.csv", newline="") as file:
         columns = next(csv.reader(file))
     terms = [
-        "loss",
+        *("gradient_norm", "loss"),
         "mlm_accuracy",
         "mlm_loss",
         "replaced_fraction",
@@ -127,7 +112,7 @@ def test_metrics_and_tensorboard_agree(finished):
     assert columns == [
         *("step", "tokens", "seconds", "learning_rate"),
         *terms,
-        *(f"val_{term}" for term in terms),
+        *(f"val_{term}" for term in [*terms[1:], "token_spread"]),
     ]
     rows = read_metrics(finished.directory / "metrics.csv")
     assert [(row["step"], row["tokens"]) for row in rows] == [(3, 1536), (6, 3072)]

@@ -14,8 +14,8 @@ from keras_corrupt.encoders import TransformerEncoder
 from keras_corrupt.models.all_tokens_mlm import cost
 from keras_corrupt.models.all_tokens_mlm.heads import CopyingNetwork
 from keras_corrupt.models.all_tokens_mlm.presets import PRESETS
+from keras_corrupt.models.loss import check_weight
 from keras_corrupt.models.masked_lm.masked_lm import MaskedLMNetwork
-from keras_corrupt.models.pretrainer import check_weight
 from keras_corrupt.models.replaced_token_detection.copying import (
     original_log_probability,
 )

@@ -11,10 +11,10 @@ from keras_corrupt.models.coco_lm.examples import describe_corrections
 from keras_corrupt.models.coco_lm.fine_tuning import search_space, settings
 from keras_corrupt.models.coco_lm.heads import CorrectiveDiscriminator
 from keras_corrupt.models.coco_lm.metrics import LogMean, analyses, metric_names
-from keras_corrupt.models.coco_lm.presets import PRESETS
+from keras_corrupt.models.coco_lm.presets import PRESETS, TIED_PARTS
+from keras_corrupt.models.loss import check_weight
 from keras_corrupt.models.masked_lm.masked_lm import MaskedLMNetwork
 from keras_corrupt.models.masked_lm.objective import masked_lm_loss
-from keras_corrupt.models.pretrainer import check_weight
 from keras_corrupt.models.replaced_token_detection.copying import (
     original_log_probability,
 )
@@ -29,8 +29,6 @@ TOKEN_TASKS = (
 )
 SEQUENCE_TASKS = ("scl", "none")
 REPLACEMENTS = ("sampled", "random")
-#: What the auxiliary network has in common with the main one.
-TIED_PARTS = {"token": ("token",), "none": ()}
 
 
 @keras.saving.register_keras_serializable(package="keras_corrupt")
@@ -69,9 +67,12 @@ class CocoLM(ReplacedTokenDetection):
             ablations.
         replacements: `"sampled"` from the auxiliary network, or `"random"`, uniformly
             from the vocabulary (table 3).
-        tied_embeddings: `"token"`: the networks share token embeddings, or `"none"`: an
-            auxiliary network that is frozen (table 3) must not be moved by the main
-            one.
+        tied_embeddings: `"token"`: the networks share token embeddings; `"all"`: they
+            share all embeddings and their norm, too, as in the released code; or
+            `"none"`: an auxiliary network that is frozen (table 3) must not be moved by
+            the main one.
+        sequence_transform: Whether the vectors of [CLS] pass a linear layer, gelu and
+            layer norm before they are contrasted, as in the released code.
         rtd_weight: Weight of replaced token detection, the paper's lambda_copy, in the
             tasks that have it.
         scl_weight: Weight of sequence contrastive learning; with 0 it is measured only.
@@ -117,6 +118,7 @@ class CocoLM(ReplacedTokenDetection):
         crop_fraction=0.9,
         replacements="sampled",
         tied_embeddings="token",
+        sequence_transform=False,
         rtd_weight=50.0,
         scl_weight=1.0,
         unmaskable_ids=(0,),
@@ -145,6 +147,11 @@ class CocoLM(ReplacedTokenDetection):
                 "`crop_fraction` must be more than 0 and at most 1 (0.9 in the paper); "
                 f"got {crop_fraction!r}."
             )
+        if sequence_transform and sequence_task == "none":
+            raise ValueError(
+                "`sequence_transform=True` has nothing to transform with "
+                '`sequence_task="none"`; leave one of them out.'
+            )
         check_shared_sizes(discriminator, generator)
         check_weight("rtd_weight", rtd_weight)
         check_weight("scl_weight", scl_weight)
@@ -162,6 +169,7 @@ class CocoLM(ReplacedTokenDetection):
         self.discriminator = CorrectiveDiscriminator(
             self.with_padding(discriminator),
             corrects,
+            sequence_transform,
             dtype=self.dtype_policy,
             name="discriminator",
         )
@@ -204,6 +212,7 @@ class CocoLM(ReplacedTokenDetection):
         self.crop_fraction = crop_fraction
         self.replacements = replacements
         self.tied_embeddings = tied_embeddings
+        self.sequence_transform = sequence_transform
         self.rtd_weight = rtd_weight
         self.scl_weight = scl_weight
         self.built = True
@@ -285,6 +294,8 @@ class CocoLM(ReplacedTokenDetection):
         )
         other = self.discriminator.encoder(cropped, training=training)
         views = ops.stack([hidden[:, 0], other[:, 0]], axis=1)
+        if self.sequence_transform:
+            views = self.discriminator.sequence_head(views)
         views = objective.unit_vectors(views)
         everything = gather_from_replicas(views)
         present = ops.max(inputs["padding_mask"], axis=1)
@@ -372,6 +383,7 @@ class CocoLM(ReplacedTokenDetection):
             "crop_fraction": self.crop_fraction,
             "replacements": self.replacements,
             "tied_embeddings": self.tied_embeddings,
+            "sequence_transform": self.sequence_transform,
             "rtd_weight": self.rtd_weight,
             "scl_weight": self.scl_weight,
         }

@@ -11,10 +11,13 @@ from keras_corrupt.encoders.cost import (
 from keras_corrupt.heads.cost import (
     replaced_token_head_flops,
     replaced_token_head_parameters,
+    transform_flops,
+    transform_parameters,
     vocabulary_head_activation_bytes,
     vocabulary_head_flops,
     vocabulary_head_parameters,
 )
+from keras_corrupt.models.coco_lm.presets import TIED_PARTS
 from keras_corrupt.models.masked_lm import cost as masked_lm
 from keras_corrupt.models.replaced_token_detection.cost import (
     discriminator_activation_bytes,
@@ -54,6 +57,11 @@ def cropped_length(config, length):
     return 1 + num_masked(config.get("crop_fraction", 0.9), length - 1)
 
 
+def sequence_head_sizes(discriminator):
+    """Returns an encoder's sizes for `SequenceHead`, which keeps the width."""
+    return {**discriminator, "embedding_size": discriminator["hidden_size"]}
+
+
 def forward_flops(config, length):
     """Counts both networks on one training sequence, forward, dropout included.
 
@@ -85,6 +93,8 @@ def forward_flops(config, length):
     if task != "rtd":
         predicted = positions + length * (task == "all_token_lm")
         total += vocabulary_head_flops(discriminator, predicted, transform=False)
+    if config.get("sequence_transform"):
+        total += 2 * transform_flops(sequence_head_sizes(discriminator))
     crop = cropped_length(config, length)
     return total + (encoder_flops(discriminator, crop, training=True) if crop else 0)
 
@@ -97,8 +107,8 @@ def parameters(config):
 
     Returns:
         Dict from `discriminator` (the encoder), `rtd_head`, `vocabulary_head`,
-        `generator` (its encoder less what it shares), `masked_lm_head` and `total` to
-        parameters.
+        `sequence_head`, `generator` (its encoder less what it shares), `masked_lm_head`
+        and `total` to parameters.
 
     Example:
 
@@ -108,15 +118,17 @@ def parameters(config):
     '368M'
     """
     discriminator, generator = config["discriminator"], complete_generator(config)
-    tied = config.get("tied_embeddings", "token") == "token"
+    tied = TIED_PARTS[config.get("tied_embeddings", "token")]
     corrects = config.get("token_task", "clm") != "rtd"
-    shared = tied * embedding_parameters(generator)["token"]
+    embeddings = embedding_parameters(generator)
     parts = {
         "discriminator": encoder_parameters(discriminator),
         "rtd_head": replaced_token_head_parameters(discriminator, transform=False),
         "vocabulary_head": corrects
         * vocabulary_head_parameters(discriminator, transform=False),
-        "generator": encoder_parameters(generator) - shared,
+        "sequence_head": bool(config.get("sequence_transform"))
+        * transform_parameters(sequence_head_sizes(discriminator)),
+        "generator": encoder_parameters(generator) - sum(embeddings[n] for n in tied),
         "masked_lm_head": vocabulary_head_parameters(generator),
     }
     return {**parts, "total": sum(parts.values())}

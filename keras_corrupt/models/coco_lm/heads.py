@@ -1,11 +1,45 @@
-"""COCO-LM's main network: one encoder that detects and corrects."""
+"""COCO-LM's main network: one encoder that detects, corrects and contrasts."""
 
 import functools
 
+import keras
+
+from keras_corrupt.encoders.dense import Dense, gelu
+from keras_corrupt.encoders.embeddings import initializer
 from keras_corrupt.heads import ReplacedTokenHead, VocabularyHead
 from keras_corrupt.models.replaced_token_detection.generator_discriminator import (
     Discriminator,
 )
+
+
+class SequenceHead(keras.layers.Layer):
+    """A linear layer, gelu and layer norm, through which released code reads [CLS].
+
+    Args:
+        encoder: The `TransformerEncoder` whose output it reads.
+    """
+
+    def __init__(self, encoder, **kwargs):
+        super().__init__(**kwargs)
+        self.transform = Dense(
+            encoder.hidden_size,
+            gelu(encoder.approximate_gelu),
+            kernel_initializer=initializer(encoder.initializer_range),
+            dtype=self.dtype_policy,
+            name="transform",
+        )
+        self.norm = keras.layers.LayerNormalization(
+            epsilon=encoder.layer_norm_epsilon, dtype=self.dtype_policy, name="norm"
+        )
+        self.build((None, encoder.hidden_size))
+
+    def build(self, input_shape):
+        self.transform.build(input_shape)
+        self.norm.build(input_shape)
+
+    def call(self, states):
+        """Returns vectors `[..., hidden]`, from `[..., hidden]`."""
+        return self.norm(self.transform(states))
 
 
 class CorrectiveDiscriminator(Discriminator):
@@ -18,17 +52,22 @@ class CorrectiveDiscriminator(Discriminator):
     Args:
         encoder: Constructor arguments of `TransformerEncoder`.
         corrects: Whether there is a softmax.
+        sequence_transform: Whether there is a `SequenceHead`.
     """
 
     head_class = functools.partial(ReplacedTokenHead, transform=False)
 
-    def __init__(self, encoder, corrects=True, **kwargs):
+    def __init__(self, encoder, corrects=True, sequence_transform=False, **kwargs):
         super().__init__(encoder, **kwargs)
-        self.vocabulary_head = None
+        self.vocabulary_head = self.sequence_head = None
         if corrects:
             self.vocabulary_head = VocabularyHead(
                 self.encoder,
                 transform=False,
                 dtype=self.dtype_policy,
                 name="vocabulary_head",
+            )
+        if sequence_transform:
+            self.sequence_head = SequenceHead(
+                self.encoder, dtype=self.dtype_policy, name="sequence_head"
             )

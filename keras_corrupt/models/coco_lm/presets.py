@@ -26,3 +26,10 @@ PRESETS = {
     "base_plus_plus": _preset("base", 64_000, 64, 128, generator_layers=4),
     "large_plus_plus": _preset("large", 64_000, 128, 256, generator_layers=6),
 }
+
+#: `tied_embeddings` -> the embeddings that are the same variables in both networks.
+TIED_PARTS = {
+    "token": ("token",),
+    "all": ("token", "position", "segment", "norm"),
+    "none": (),
+}

@@ -6,9 +6,9 @@ from keras import ops
 from keras_corrupt.encoders.embeddings import initializer
 from keras_corrupt.models.electra import reinforce
 from keras_corrupt.models.electra.electra import Electra
+from keras_corrupt.models.loss import check_weight
 from keras_corrupt.models.masked_lm.masked_lm import MaskedLMNetwork
 from keras_corrupt.models.masked_lm.objective import masked_lm_loss
-from keras_corrupt.models.pretrainer import check_weight
 
 
 class AdversarialGenerator(MaskedLMNetwork):

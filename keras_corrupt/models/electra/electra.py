@@ -12,8 +12,8 @@ from keras_corrupt.models.electra.sharing import (
     encoder_of_its_own,
     make_networks,
 )
+from keras_corrupt.models.loss import check_weight
 from keras_corrupt.models.masked_lm.masked_lm import MaskedLMNetwork
-from keras_corrupt.models.pretrainer import check_weight
 from keras_corrupt.models.replaced_token_detection.cost import complete_generator
 from keras_corrupt.models.replaced_token_detection.generator_discriminator import (
     ReplacedTokenDetection,
@@ -128,6 +128,9 @@ class Electra(ReplacedTokenDetection):
     @property
     def encoder(self):
         return encoder_of_its_own(self.discriminator.encoder)
+
+    def token_states(self, inputs):
+        return self.discriminator.encoder(inputs, training=False)
 
     @property
     def padding_id(self):

@@ -2,9 +2,10 @@
 
 import keras
 
+from keras_corrupt.corruption import maskable_tokens, num_chosen
 from keras_corrupt.models.electra_tt import cost, objective
 from keras_corrupt.models.electra_tt.presets import PRESETS
-from keras_corrupt.models.pretrainer import check_weight
+from keras_corrupt.models.loss import check_weight
 from keras_corrupt.models.replaced_token_detection.generator_discriminator import (
     Discriminator,
 )
@@ -34,6 +35,9 @@ class ElectraTT(TwoTowerDetection):
         mask_rate: Fraction of tokens in whose place samples stand. None is masked.
         rtd_weight: Weight of replaced token detection beside the generator's loss. 50
             is the released code's; the thesis does not give it.
+        probability_rule: How a token's probability is told from the discriminator's
+            and q: `"exact"`, the inverse of what the discriminator learns, or
+            `"thesis"`, the formula of 5.4.5, which overrates likely tokens.
         kwargs: Those of `Pretrainer`.
 
     Example:
@@ -52,12 +56,24 @@ class ElectraTT(TwoTowerDetection):
     discriminator_class = Discriminator
 
     def __init__(
-        self, discriminator, generator, mask_rate=0.15, rtd_weight=50.0, **kwargs
+        self,
+        discriminator,
+        generator,
+        mask_rate=0.15,
+        rtd_weight=50.0,
+        probability_rule="exact",
+        **kwargs,
     ):
         super().__init__(discriminator, generator, mask_rate=mask_rate, **kwargs)
         check_weight("rtd_weight", rtd_weight)
+        if probability_rule not in objective.RULES:
+            raise ValueError(
+                f"`probability_rule` must be one of {objective.RULES}; got "
+                f"{probability_rule!r}."
+            )
 
         # === Config ===
+        self.probability_rule = probability_rule
         self.rtd_weight = rtd_weight
         self.loss_weights = {"cloze": 1.0, "rtd": rtd_weight}
         self.built = True
@@ -80,18 +96,22 @@ class ElectraTT(TwoTowerDetection):
         return {**super().loss_terms(outputs), "rtd": (rtd, outputs["rtd_weights"])}
 
     def token_log_probabilities(self, inputs):
-        """Returns log k q D / (n (1 - D)), not normalised, of a pass of each network.
-
-        k / n is `mask_rate`.
-        """
+        """Returns `objective.log_probabilities`, of one pass of each network."""
+        inputs = self.text_inputs(inputs)
+        maskable = maskable_tokens(inputs, self.unmaskable_ids)
         states = self.generator(inputs)
         return objective.log_probabilities(
             self.discriminator(inputs),
             self.generator.head.log_probabilities(states, inputs["token_ids"]),
-            self.mask_rate,
+            *num_chosen(inputs, maskable, self.mask_rate),
+            self.probability_rule,
         )
 
     # === What a run shows ===
 
     def get_config(self):
-        return {**super().get_config(), "rtd_weight": self.rtd_weight}
+        return {
+            **super().get_config(),
+            "rtd_weight": self.rtd_weight,
+            "probability_rule": self.probability_rule,
+        }

@@ -4,12 +4,12 @@ import keras
 import numpy as np
 from keras import ops
 
-from keras_corrupt.corruption import Masking, maskable_tokens, num_masked
+from keras_corrupt.corruption import Masking, maskable_tokens, num_chosen
 from keras_corrupt.models.electric import cost, objective
 from keras_corrupt.models.electric.heads import EnergyNetwork
 from keras_corrupt.models.electric.presets import PRESETS
+from keras_corrupt.models.loss import check_weight
 from keras_corrupt.models.masked_lm.objective import masked_lm_loss
-from keras_corrupt.models.pretrainer import check_weight
 from keras_corrupt.models.two_tower.detection import TwoTowerDetection
 
 
@@ -116,15 +116,12 @@ class Electric(TwoTowerDetection):
         states = self.generator.predict_on_batch(inputs)
         log_q = self.generator.head.log_probabilities(states, inputs["token_ids"])
         energies = self.discriminator.predict_on_batch(inputs)
-        maskable = np.array(maskable_tokens(inputs, self.unmaskable_ids))
-        tokens = maskable.sum(axis=1)
-        # As many as training would replace, of a fraction of all tokens.
-        length = np.array(inputs["padding_mask"]).sum(axis=1)
-        samples = [num_masked(self.mask_rate, int(n)) for n in length]
-        samples = np.minimum(samples, tokens)
-        logits = objective.noise_logits(energies, log_q, samples, tokens)
+        maskable = maskable_tokens(inputs, self.unmaskable_ids)
+        # As many as training would replace.
+        counts = num_chosen(inputs, maskable, self.mask_rate)
+        logits = objective.noise_logits(energies, log_q, *counts)
         # Special tokens have no energies that mean anything, and are never replaced.
-        return np.where(maskable, np.array(logits), -np.inf)
+        return np.where(np.array(maskable), np.array(logits), -np.inf)
 
     # === What a run shows ===
 

@@ -10,8 +10,13 @@ r"""Noise-contrastive estimation of a cloze model (Clark's thesis, 5.1.2 to 5.1.
 x~ is the text x with k of its n tokens replaced, all at once, by samples from q
 (algorithm 2). D is the probability of "sampled", as in 5.1.5 and in the algorithm's
 loss lines; its first step, and 5.1.3, call 1 - D by that name. A sample counts as noise
-even where it is the token that stood there. L_NCE is least where p^ = p, so that the
-energies need no normalisation.
+even where it is the token that stood there.
+
+With one sample at a time (algorithm 1) the loss is least where p^ = p, so that energies
+need no normalisation. Algorithm 2 assumes that other samples do not change p^. Its loss
+is least where p^(x_t | x_\t) is the frequency of x among texts whose x_t is no sample,
+over that of x_\t among those whose x_t is one. With q near p this is p. With a poor q,
+-E is off by half a nat or more, and p^ does not add up to 1.
 
 n counts the tokens that samples may replace: the sums over t leave out special tokens
 and padding. A token that is never noise would have any energy, and with it among the n

@@ -10,12 +10,12 @@ masked positions, and L_MLM the generator's loss. Both losses are of
 import keras
 
 from keras_corrupt.encoders import TransformerEncoder
+from keras_corrupt.models.loss import check_weight
 from keras_corrupt.models.masked_lm.masked_lm import MaskedLMNetwork
 from keras_corrupt.models.masked_lm.objective import (
     correct_predictions,
     masked_lm_loss,
 )
-from keras_corrupt.models.pretrainer import check_weight
 from keras_corrupt.models.replace_mlm import cost
 from keras_corrupt.models.replace_mlm.examples import describe_restorations
 from keras_corrupt.models.replace_mlm.presets import PRESETS

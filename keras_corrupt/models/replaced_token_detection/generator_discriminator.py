@@ -12,12 +12,18 @@ from keras import ops
 from keras_corrupt.encoders import TransformerEncoder
 from keras_corrupt.heads import ReplacedTokenHead
 from keras_corrupt.kernels import FusedSteps
+from keras_corrupt.models.pretrainer import Pretrainer
 from keras_corrupt.models.replaced_token_detection import objective
 from keras_corrupt.models.replaced_token_detection.examples import describe_detections
 from keras_corrupt.models.replaced_token_detection.masked_lm_generator import (
     MaskedLMGenerator,
     TwoNetworks,
 )
+from keras_corrupt.tokenizers.texts import text_tuples
+
+#: Where a detector's spread and AUC are below these, it is dead. One that is not yet
+#: past the plateau on which detectors stay for long has more than both.
+NEARLY_ONE_STATE, NEARLY_CHANCE = 0.01, 0.52
 
 #: Enough to tell logits apart that differ by hundredths, as all do at first.
 AUC_THRESHOLDS = 4096
@@ -77,6 +83,7 @@ class GeneratorDiscriminator(TwoNetworks):
         "rtd_precision": "replaced token detection precision",
         "rtd_recall": "replaced token detection recall",
     }
+    vital_metrics = (*Pretrainer.vital_metrics, "rtd_auc")
     examples_legend = (
         "[original > replacement p]: replaced, and the discriminator's\nprobability of "
         "that; <token p>: wrongly suspected"
@@ -127,8 +134,8 @@ class GeneratorDiscriminator(TwoNetworks):
             A list of `TokenScores`, special tokens included.
 
         Raises:
-            ValueError: The model has no tokenizer, or a text is too long for it, or
-                `batch_size` is less than 1.
+            ValueError: The model has no tokenizer, something is no text or too long
+                for the model, or `batch_size` is less than 1.
         """
         if not batch_size >= 1:
             raise ValueError(f"`batch_size` must be 1 or more; got {batch_size!r}.")
@@ -137,13 +144,11 @@ class GeneratorDiscriminator(TwoNetworks):
                 "`score` reads raw strings and needs the model's tokenizer: load a "
                 "saved preset, or pass `tokenizer` to `from_preset`."
             )
-        if isinstance(texts, str):
-            raise ValueError("`texts` must be a list of strings; got one string.")
-        texts = list(texts)
+        texts = text_tuples(texts)
         scores = []
         for start in range(0, len(texts), batch_size):
             inputs = self.tokenizer.pack(
-                texts[start : start + batch_size], self.max_length
+                texts[start : start + batch_size], self.max_length, first=start
             )
             probabilities = 1.0 / (1.0 + np.exp(-self.detect(inputs)))
             lengths = inputs["padding_mask"].sum(axis=1)
@@ -170,6 +175,15 @@ class GeneratorDiscriminator(TwoNetworks):
                 f"(AUC {metrics['rtd_auc']:.2f}, recall {metrics['rtd_recall']:.2f}). "
                 "Try a lower --learning_rate, a longer warm-up, or more steps."
             )
+
+    def collapse(self, metrics, unigram):
+        spread, auc = metrics["token_spread"], metrics["rtd_auc"]
+        if spread < NEARLY_ONE_STATE and auc < NEARLY_CHANCE:
+            return (
+                f"its tokens have nearly one state (spread {spread:.4f}), and replaced "
+                f"ones are not told from original ones (AUC {auc:.3f})"
+            )
+        return ""
 
     def generator_warnings(self, metrics, unigram):
         yield from super().generator_warnings(metrics, unigram)

@@ -4,8 +4,8 @@ import keras
 from keras import ops
 
 from keras_corrupt.corruption import hardest_negatives, sample_negatives
+from keras_corrupt.models.loss import check_weight
 from keras_corrupt.models.masked_lm.masked_lm import MaskedLMNetwork
-from keras_corrupt.models.pretrainer import check_weight
 from keras_corrupt.models.replaced_token_detection.generator_discriminator import (
     ReplacedTokenDetection,
 )

@@ -98,6 +98,11 @@ class TwoTower(Pretrainer):
     def loss_terms(self, outputs):
         return {"cloze": (outputs["cloze_losses"], outputs["cloze_weights"])}
 
+    def token_states(self, inputs):
+        # Not what the head reads: that is zero beyond both ends of a text.
+        towers = self.network.left_to_right, self.network.right_to_left
+        return ops.concatenate([tower(inputs) for tower in towers], axis=-1)
+
     def token_log_probabilities(self, inputs):
         """Returns log q(x_t | all other tokens), normalised, in one pass."""
         return -self(inputs)["cloze_losses"]

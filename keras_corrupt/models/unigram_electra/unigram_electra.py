@@ -11,7 +11,7 @@ import keras
 import numpy as np
 
 from keras_corrupt.corruption import gather_tokens, replace_tokens
-from keras_corrupt.models.pretrainer import check_weight
+from keras_corrupt.models.loss import check_weight
 from keras_corrupt.models.replaced_token_detection.generator_discriminator import (
     Discriminator,
     GeneratorDiscriminator,

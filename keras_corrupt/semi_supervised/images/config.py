@@ -70,6 +70,7 @@ class ImageConfig(CrossViewConfig):
     # What is of text alone.
     in_words: tyro.conf.Suppress[bool] = False
     on_bad_bytes: tyro.conf.Suppress[str] = "error"
+    on_bad_rows: tyro.conf.Suppress[str] = "error"
     word_dropout: tyro.conf.Suppress[float] = 0.1
     vocabulary_size: tyro.conf.Suppress[int] = 50_000
     word_vectors: tyro.conf.Suppress[str | None] = None

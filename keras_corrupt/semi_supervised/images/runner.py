@@ -50,7 +50,7 @@ def train_images(task, config):
     unlabelled = unlabelled_images(config, labelled.examples)
     settings = {**config.as_dict(), "backend": keras.backend.backend()}
     with (
-        run_directory(output, settings),
+        run_directory(output, settings, uncompared=config.FILES),
         explained_shortage(config.too_little_memory),
     ):
         splits = [task.splits[name].fingerprint() for name in sorted(task.splits)]

@@ -65,7 +65,7 @@ def train_together(tasks, config):
     unlabelled = runner.unlabelled_of(config)
     settings = {**config.as_dict(), "backend": keras.backend.backend()}
     with (
-        run_directory(output, settings),
+        run_directory(output, settings, uncompared=config.FILES),
         explained_shortage(config.too_little_memory),
     ):
         counts = sum((part.counts() for part in labelled), unlabelled.counts())
@@ -74,7 +74,8 @@ def train_together(tasks, config):
         words = runner.fingerprint(vocabulary.words, vocabulary.characters)
         text = runner.text_fingerprint(unlabelled, tasks)
         fingerprints = {"vocabulary": words, "text": text}
-        record_examples(output, fingerprints, "This command")
+        given = fingerprints | runner.vectors_fingerprint(config)
+        record_examples(output, given, "This command")
         model = build(tasks, vocabulary, config)
         kinds = batches_of(tasks, labelled, unlabelled, model, config)
         print(banner(labelled, removed, unlabelled, kinds, model, config), flush=True)
@@ -247,7 +248,7 @@ def banner(labelled, removed, unlabelled, kinds, model, config):
         "backend": keras.backend.backend(),
         "parameters": ", ".join(f"{name} {n:,}" for name, n in parameters.items()),
         "labelled": ", ".join(sentences),
-        "unlabelled": f"{len(unlabelled):,} sentences, {learned}"
+        "unlabelled": f"{len(unlabelled):,} sentences, {learned}{unlabelled.left_out}"
         if len(unlabelled)
         else "none: the primary modules learn alone",
         "vocabulary": model.parts[0].reads,

@@ -22,6 +22,7 @@ from keras_corrupt.semi_supervised.translation.decoder import (
 )
 from keras_corrupt.semi_supervised.word_model import WordModel, check_sizes
 from keras_corrupt.tasks.words import join_words, split_joined, split_words
+from keras_corrupt.tokenizers.texts import check_text, check_words, listed
 
 #: What a translator's auxiliary decoders see: the sentence through attention of which
 #: weights are dropped; a translation without its last word; or all of both.
@@ -336,19 +337,17 @@ class CrossViewTranslator(WordModel):
 
         Returns:
             A list of strings, empty ones for sentences without words.
+
+        Raises:
+            ValueError: A sentence is neither.
         """
         divided = []
-        for i, sentence in enumerate(sentences):
-            if isinstance(sentence, str):
+        for i, sentence in enumerate(listed(sentences, "sentences")):
+            if isinstance(sentence, (list, tuple)):
+                check_words(sentence, f"sentences[{i}]")
+            else:
+                check_text(sentence, f"sentences[{i}]")
                 sentence = (str.split if self.in_words else split_words)(sentence)
-            elif not (
-                isinstance(sentence, (list, tuple))
-                and all(isinstance(word, str) for word in sentence)
-            ):
-                raise ValueError(
-                    f"`sentences[{i}]` must be a string, or a list of words; got "
-                    f"{sentence!r}."
-                )
             divided.append(sentence)
         found = [""] * len(divided)
         for rows, inputs, _ in in_order(

@@ -16,7 +16,6 @@ from keras_corrupt.tasks.dependencies import read_dependencies
 from keras_corrupt.training.callbacks import read_metrics
 from tests.semi_supervised.whole_runs.conftest import (
     config_of,
-    continued_from_its_middle,
     run_without_files,
 )
 
@@ -28,14 +27,6 @@ def finished_parser(files, parsing_task, tmp_path_factory):
     """A parser's run: its directory and its model."""
     run = tmp_path_factory.mktemp("parser") / "run"
     return run, train(parsing_task, config_of(files, run, ParsingConfig))
-
-
-@pytest.mark.tensorflow_only
-def test_a_killed_parser_ends_the_same(
-    files, parsing_task, finished_parser, tmp_path, capsys
-):
-    config = config_of(files, tmp_path / "killed", ParsingConfig)
-    continued_from_its_middle(finished_parser, train, parsing_task, config, capsys)
 
 
 def test_what_a_parsers_run_leaves(parsing_task, finished_parser):

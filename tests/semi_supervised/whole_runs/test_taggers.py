@@ -73,6 +73,7 @@ def finished_on_encoder(files, task, pretrained, tmp_path_factory):
     return run, train(task, config_of(files, run, preset=pretrained))
 
 
+@pytest.mark.both_backends
 def test_what_a_run_leaves(task, finished):
     run, model = finished
     rows = read_metrics(run / "metrics.csv")
@@ -312,19 +313,12 @@ def test_the_recipe_without_text_is_the_baseline(monkeypatch, files, tmp_path, c
     assert "auxiliary 0" in text
 
 
+@pytest.mark.both_backends
 def test_a_killed_run_ends_with_the_same_weights(
     files, task, finished, tmp_path, capsys
 ):
     config = tagger_config(files, tmp_path / "killed")
     continued_from_its_middle(finished, train, task, config, capsys)
-
-
-@pytest.mark.tensorflow_only
-def test_a_killed_run_on_an_encoder_ends_the_same(
-    files, task, pretrained, finished_on_encoder, tmp_path, capsys
-):
-    config = config_of(files, tmp_path / "killed", preset=pretrained)
-    continued_from_its_middle(finished_on_encoder, train, task, config, capsys)
 
 
 @pytest.mark.tensorflow_only

@@ -15,7 +15,6 @@ from keras_corrupt.tasks.translation import TranslationTask
 from keras_corrupt.training.callbacks import read_metrics
 from tests.semi_supervised.whole_runs.conftest import (
     config_of,
-    continued_from_its_middle,
     run_without_files,
 )
 
@@ -37,16 +36,6 @@ def finished_translator(files, translation_task, tmp_path_factory):
     """A translator's run: its directory and its model."""
     run = tmp_path_factory.mktemp("translator") / "run"
     return run, train(translation_task, config_of(files, run, TranslationConfig))
-
-
-@pytest.mark.tensorflow_only
-def test_a_killed_translator_ends_the_same(
-    files, translation_task, finished_translator, tmp_path, capsys
-):
-    config = config_of(files, tmp_path / "killed", TranslationConfig)
-    continued_from_its_middle(
-        finished_translator, train, translation_task, config, capsys
-    )
 
 
 def test_what_a_translators_run_leaves(translation_task, finished_translator):

@@ -1,0 +1,152 @@
+"""The files that a path, a directory or a glob stands for, and those it leaves out."""
+
+import glob
+import os
+import stat
+from collections.abc import Iterator
+
+TEXT = (".txt", ".txt.gz", ".txt.xz", ".txt.zst")
+JSON_LINES = (".jsonl", ".jsonl.gz", ".jsonl.xz", ".jsonl.zst")
+EXTENSIONS = TEXT + JSON_LINES
+"""File name endings that can be read, in small letters or capitals."""
+
+# Beside these a text is a vocabulary: a run may be in the folder of its corpus.
+_OWN_FILES = {"dataset.json", "tokenizer_settings.json"}
+# Endings that are told apart; a folder may hold files of thousands.
+_MOST_REASONS = 10
+
+
+class CorpusError(ValueError):
+    """A corpus that cannot be read, with the place and the remedy."""
+
+
+class LeftOut(dict[str, list]):
+    """Why files are not read -> how many, and the first one's path. JSON-ready."""
+
+    def add(self, reason: str, path: str) -> None:
+        """Counts a file."""
+        if reason not in self and len(self) >= _MOST_REASONS:
+            reason = "others"
+        count, first = self.get(reason, (0, path))
+        self[reason] = [count + 1, first]
+
+
+def ends_in(path: str, endings: tuple[str, ...]) -> bool:
+    """Whether a path has one of some endings, in small letters or capitals."""
+    return path.lower().endswith(endings)
+
+
+def describe_left_out(left_out: dict[str, list], lines: int = 0, rows: int = 0) -> str:
+    """Says what of a corpus is not read.
+
+    Args:
+        left_out: Files, as `LeftOut` has them.
+        lines: Lines that were skipped because they are not UTF-8.
+        rows: Lines of JSON that were skipped because they have no text.
+
+    Returns:
+        The end of a sentence; an empty string if nothing is left out.
+
+    Example:
+    >>> describe_left_out({"files ending in .md": [2, "a.md"]}, lines=1)
+    '; left out: 2 files ending in .md (first: a.md), 1 lines that are not UTF-8'
+    """
+    parts = [
+        f"{count:,} {reason} (first: {first})"
+        for reason, (count, first) in left_out.items()
+    ]
+    parts += [f"{lines:,} lines that are not UTF-8"] * bool(lines)
+    parts += [f"{rows:,} lines without a text"] * bool(rows)
+    return f"; left out: {', '.join(parts)}" if parts else ""
+
+
+def find_files(specification: str, left_out: LeftOut) -> list[str]:
+    """Finds files.
+
+    Args:
+        specification: A file, a glob or a directory. A directory stands for each
+            readable file in it, at any depth and behind links, each real folder once.
+        left_out: Gets the files that are not to be read.
+
+    Returns:
+        The paths of the others, sorted.
+
+    Raises:
+        CorpusError: If nothing matches, a file's ending is unknown, a folder or a file
+            cannot be read, or a file is none (a pipe, a device).
+    """
+    if os.path.isdir(specification):
+        paths = sorted(_in_directory(specification, left_out))
+        if not paths:
+            raise CorpusError(
+                f"corpus={specification!r}: the directory holds no file ending in "
+                f"{', '.join(EXTENSIONS)}."
+            )
+    elif os.path.lexists(specification):
+        paths = [specification]
+    else:
+        paths = []
+        for path in sorted(glob.glob(specification, recursive=True)):
+            if os.path.isdir(path):
+                left_out.add("folders", path)
+            else:
+                paths.append(path)
+    if not paths:
+        raise CorpusError(
+            f"corpus={specification!r}: no such file, directory or match. Known "
+            "names besides paths: python-docs, tfds:NAME."
+        )
+    for path in paths:
+        _check(path)
+    return paths
+
+
+def _in_directory(directory: str, left_out: LeftOut) -> Iterator[str]:
+    """Yields the readable files of a directory."""
+    root, seen = os.path.realpath(directory), set()
+    for folder, folders, names in os.walk(directory, onerror=_raise, followlinks=True):
+        folders.sort()  # so that of two ways to a folder the same is taken each time
+        real = os.path.realpath(folder)
+        if real != root and os.path.commonpath([root, real]) == real:
+            left_out.add("links to a folder above", folder)
+            folders.clear()
+        elif real in seen:
+            folders.clear()
+        elif _OWN_FILES & {*names}:
+            left_out.add("folders of examples or models", folder)
+            folders.clear()
+        else:
+            seen.add(real)
+            for name in sorted(names):
+                path = os.path.join(folder, name)
+                if ends_in(name, EXTENSIONS):
+                    yield path
+                else:
+                    ending = os.path.splitext(name)[1].lower()
+                    left_out.add(f"files ending in {ending or 'nothing known'}", path)
+
+
+def _raise(error: OSError):
+    raise CorpusError(
+        f"{error.filename}: cannot be read ({error.strerror}). Make it readable or "
+        "take it out of the corpus."
+    ) from error
+
+
+def _check(path: str) -> None:
+    if not ends_in(path, EXTENSIONS):
+        raise CorpusError(
+            f"{path}: unknown extension. Readable are {', '.join(EXTENSIONS)}."
+        )
+    try:
+        status = os.stat(path)
+    except OSError as error:
+        raise CorpusError(
+            f"{path}: cannot be read ({error.strerror}; a link to nothing?). Restore "
+            "the file or take it out of the corpus."
+        ) from error
+    if not stat.S_ISREG(status.st_mode):
+        raise CorpusError(
+            f"{path}: no file but a pipe, a socket or a device. Copy the text to a "
+            "file, or take it out of the corpus."
+        )

@@ -1,0 +1,97 @@
+"""Bounds of what a model reads, checked on the host before a step looks ids up.
+
+The look-up itself checks nothing: for an id above its table JAX reads what is not a
+number and TensorFlow on a GPU zeros, and for -1 JAX reads the last row.
+"""
+
+import types
+from collections.abc import Mapping
+from typing import NamedTuple
+
+import numpy as np
+
+
+class Bounds(NamedTuple):
+    """What a model can read.
+
+    Attributes:
+        vocabulary_size: Number of token ids.
+        num_segments: Number of segment ids.
+        max_length: Number of positions.
+    """
+
+    vocabulary_size: int
+    num_segments: int
+    max_length: int
+
+    def checked(self, batches):
+        """Returns batches whose ids and lengths are checked.
+
+        Args:
+            batches: Arrays that `text_inputs` takes, alone or in a tuple before their
+                targets, which are checked now; or a `tf.data.Dataset` or a generator
+                of such, whose batches are checked as they are read. Other kinds are
+                returned as they are.
+
+        Raises:
+            ValueError: Arrays have an id or a length that the model cannot read. A
+                dataset raises TensorFlow's `InvalidArgumentError`.
+        """
+        if isinstance(batches, types.GeneratorType):
+            return (self.checked(batch) for batch in batches)
+        if hasattr(batches, "element_spec") and hasattr(batches, "map"):
+            return batches.map(self._checked_tensors).prefetch(1)
+        inputs = batches[0] if isinstance(batches, tuple) else batches
+        for given, limit, message in self._limited(inputs, np.shape):
+            given = np.asarray(given)
+            if given.size and not 0 <= given.min() <= given.max() < limit:
+                wrong = given.min() if given.min() < 0 else given.max()
+                raise ValueError(f"{message} Got {wrong}.")
+        return batches
+
+    def _checked_tensors(self, *batch):
+        import tensorflow as tf
+
+        for given, limit, message in self._limited(batch[0], tf.shape):
+            given = tf.cast(given, tf.int64)
+            low, high = tf.reduce_min(given), tf.reduce_max(given)
+            within = tf.logical_and(low >= 0, high < limit)
+            tf.debugging.Assert(within, [f"{message} Got from", low, "to", high])
+        return batch if len(batch) > 1 else batch[0]
+
+    def _limited(self, inputs, shape_of):
+        """Yields what must be from 0 to below a limit: numbers, limit, message."""
+        arrays = inputs if isinstance(inputs, Mapping) else {"token_ids": inputs}
+        for name, limit, remedy in (
+            ("token_ids", self.vocabulary_size, "Make them with its tokenizer."),
+            ("segment_ids", self.num_segments, "It has no more segments."),
+        ):
+            if is_integers(arrays.get(name)):
+                last = f"from 0 to {limit - 1}"
+                yield arrays[name], limit, f"`{name}` of the model are {last}. {remedy}"
+        if is_integers(arrays.get("token_ids")):
+            yield (
+                shape_of(arrays["token_ids"])[1],
+                self.max_length + 1,
+                f"`token_ids` may have a length of max_length={self.max_length} at "
+                "most. Cut the sequences, or make a model of a larger one.",
+            )
+
+
+#: For a model without `TextEmbeddings`.
+UNBOUNDED = Bounds(2**31, 2**31, 2**31)
+
+
+def is_integers(array):
+    """Returns whether an array is `[batch, length]`, of what can hold token ids."""
+    shape = getattr(array, "shape", ())
+    rank = shape.rank if hasattr(shape, "rank") else len(shape)  # or not even known
+    if rank != 2 or hasattr(array, "row_lengths"):
+        return False
+    kind = type_name(array)
+    return kind.startswith(("int", "uint", "bool")) or kind in ("float32", "float64")
+
+
+def type_name(array):
+    """Returns the name of an array's type, whichever library's the array is."""
+    return str(getattr(array.dtype, "name", array.dtype))

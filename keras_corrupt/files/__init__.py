@@ -1,0 +1,1 @@
+"""Files, whatever is in them. See `text.py` for text of users."""
