@@ -155,6 +155,8 @@ def _summary(info: DatasetInfo) -> str:
         )
     if info.segmentation:
         lines.append(f"  {segmentation.summary(info.segmentation)}")
+        if number := info.segmentation.get("unknown_examples"):
+            lines.append(f"  {segmentation.unknown_examples(number)}")
     if info.skipped_lines:
         lines.append(f"  {info.skipped_lines:,} lines skipped that were not UTF-8")
     return "\n".join(lines)

@@ -72,7 +72,8 @@ class DatasetInfo:
         train: The training split.
         validation: The held-out documents.
         segmentation: How the tokenizer cuts held-out text, by `describe_segmentation`,
-            or None if this was not recorded.
+            or None if this was not recorded; what it loses of all text; and
+            `unknown_examples`, how many were left out.
     """
 
     directory: Path
