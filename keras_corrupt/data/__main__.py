@@ -160,6 +160,8 @@ def _summary(info: DatasetInfo) -> str:
         )
     if info.segmentation:
         lines.append(f"  {segmentation.summary(info.segmentation)}")
+        if number := info.segmentation.get("unknown_examples"):
+            lines.append(f"  {segmentation.unknown_examples(number)}")
     lines.append(f"  from {info.describe_corpus()}")
     return "\n".join(lines)
 

@@ -37,7 +37,13 @@ from keras_corrupt.data.prepared_directory import (
     finish_directory,
     new_directory,
 )
-from keras_corrupt.data.segmentation import describe_segmentation, summary, warning
+from keras_corrupt.data.segmentation import (
+    check_lost_text,
+    describe_segmentation,
+    summary,
+    unknown_examples,
+    warnings,
+)
 from keras_corrupt.devices.interrupts import ends_in_a_line
 from keras_corrupt.devices.log_level import hide_start_up_lines
 from keras_corrupt.tokenizers import KINDS, load
@@ -70,7 +76,8 @@ def prepare_dataset_with_beam(
 
     Raises:
         CorpusError: If the corpus cannot be found.
-        DatasetError: If `output` holds something else.
+        DatasetError: If `output` holds something else, or the vocabulary does not know
+            more than 5% of the text's characters.
         ValueError: If an argument is out of range.
     """
     if num_shards < 1:
@@ -86,11 +93,13 @@ def prepare_dataset_with_beam(
         held_out = plan.held_out_lines(sources)
         tokenizer = plan.make_tokenizer(tokenizer, sources)
         tokenizer.save(partial)
+        segmentation = describe_segmentation(tokenizer, held_out)
+        check_lost_text(segmentation, tokenizer.kind, bool(settings["vocabulary"]))
         described = {
             "settings": settings,
             "corpus": describe_sources(sources),
             "left_out": sources.left_out,
-            "segmentation": describe_segmentation(tokenizer, held_out),
+            "segmentation": segmentation,
         }
         with beam.Pipeline(options=options) as pipeline:
             _build(pipeline, plan, sources, partial, num_shards, described)
@@ -277,6 +286,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
             default=getattr(defaults, name),
             help="as prepare_dataset",
         )
+        parser.add_argument(  # as messages and other commands write it
+            f"--no_{name}", dest=name, action="store_false", help=argparse.SUPPRESS
+        )
     parser.add_argument(
         *spelled("validation_fraction"),
         type=float,
@@ -308,8 +320,11 @@ def main(arguments: Sequence[str] | None = None) -> None:
         raise SystemExit(f"error: {error}") from error
     print(f"{output}: {info.train.examples:,} training examples")
     print(summary(info.segmentation))
-    if bad := warning(info.segmentation):
-        print(bad)
+    if number := info.segmentation["unknown_examples"]:
+        print(unknown_examples(number))
+    given = bool(info.settings["vocabulary"])
+    for line in warnings(info.segmentation, info.settings["tokenizer"], given):
+        print(line)
 
 
 def spelled(name: str) -> list[str]:

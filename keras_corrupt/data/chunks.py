@@ -12,10 +12,11 @@ from collections.abc import Iterator
 import numpy as np
 
 from keras_corrupt.data.corpus import Source
-from keras_corrupt.data.examples import build_examples
+from keras_corrupt.data.examples import Example, build_examples
 from keras_corrupt.data.records import serialize
 from keras_corrupt.data.splits import is_held_out
 from keras_corrupt.tokenizers import Tokenizer
+from keras_corrupt.tokenizers.lost_text import LostText, lost_text
 
 CHUNK_BYTES = 1_000_000
 
@@ -61,12 +62,26 @@ class EncodedSplit:
         documents: Documents that begin in the chunk.
         tokens: Tokens of text, special tokens not counted.
         text_bytes: Text in UTF-8 bytes.
+        unknown_examples: Examples left out, for most of their tokens are unknown.
     """
 
     records: list[bytes] = dataclasses.field(default_factory=list)
     documents: int = 0
     tokens: int = 0
     text_bytes: int = 0
+    unknown_examples: int = 0
+
+    def add(self, example: Example, tokenizer: Tokenizer) -> bool:
+        """Adds an example, if most of its tokens are known; returns whether it did."""
+        count = example.token_ids.count
+        special = count(tokenizer.classify_id) + count(tokenizer.separate_id)
+        tokens = len(example.token_ids) - special
+        if 2 * count(tokenizer.unknown_id) > tokens:
+            self.unknown_examples += 1
+            return False
+        self.tokens += tokens
+        self.records.append(serialize(example))
+        return True
 
 
 @dataclasses.dataclass
@@ -78,12 +93,14 @@ class EncodedChunk:
         validation: The held-out examples.
         token_ids: The distinct ids of the training text.
         token_counts: How often each occurs.
+        lost: Characters that the vocabulary does not know, of all the text.
     """
 
     train: EncodedSplit
     validation: EncodedSplit
     token_ids: np.ndarray
     token_counts: np.ndarray
+    lost: LostText
 
 
 class Totals:
@@ -92,11 +109,15 @@ class Totals:
     Attributes:
         unigrams: int64 [vocabulary], counts of each token in the training text.
         counts: By split: its documents, examples, tokens and text bytes.
+        unknown_examples: Examples left out, for most of their tokens are unknown.
+        lost: The fields of `LostText`, of all text.
     """
 
     def __init__(self, vocabulary_size: int):
         self.unigrams = np.zeros(vocabulary_size, "int64")
         self.counts = {"train": Counter(), "validation": Counter()}
+        self.unknown_examples = 0
+        self.lost: Counter[str] = Counter()
 
     def add(self, chunk: EncodedChunk) -> None:
         """Adds a chunk.
@@ -105,6 +126,7 @@ class Totals:
             chunk: The chunk.
         """
         self.unigrams[chunk.token_ids] += chunk.token_counts
+        self.lost.update(chunk.lost._asdict())
         for name, counts in self.counts.items():
             split = getattr(chunk, name)
             counts.update(
@@ -113,6 +135,7 @@ class Totals:
                 tokens=split.tokens,
                 text_bytes=split.text_bytes,
             )
+            self.unknown_examples += split.unknown_examples
 
     def merge(self, other: "Totals") -> None:
         """Adds the sums of other chunks.
@@ -123,6 +146,8 @@ class Totals:
         self.unigrams += other.unigrams
         for name, counts in self.counts.items():
             counts.update(other.counts[name])
+        self.unknown_examples += other.unknown_examples
+        self.lost.update(other.lost)
 
 
 def read_chunks(
@@ -175,7 +200,8 @@ def encode_chunk(
     rng = random.Random(f"{seed} {chunk.source} {chunk.index}")
     train, validation = EncodedSplit(), EncodedSplit()
     texts = [line for document in chunk.documents for line in document.lines]
-    encoded = iter(tokenizer.encode_batch(texts))
+    encoded = tokenizer.encode_batch(texts)
+    lost, encoded = lost_text(tokenizer, texts, encoded), iter(encoded)
     train_ids: list[int] = []
     for document in chunk.documents:
         sentences = [next(encoded) for _ in document.lines]
@@ -184,21 +210,17 @@ def encode_chunk(
         )
         split = validation if held_out else train
         split.documents += document.is_start
-        split.tokens += sum(map(len, sentences))
         split.text_bytes += sum(len(line.encode("utf-8")) for line in document.lines)
-        split.records += map(
-            serialize,
-            build_examples(
-                sentences,
-                max_length=max_length,
-                classify_id=tokenizer.classify_id,
-                separate_id=tokenizer.separate_id,
-                rng=rng,
-            ),
-        )
-        if not held_out:
-            for sentence in sentences:
-                train_ids += sentence
-    counts = np.bincount(np.array(train_ids, "int64"))
-    ids = np.flatnonzero(counts)
-    return EncodedChunk(train, validation, ids, counts[ids])
+        for example in build_examples(
+            sentences,
+            max_length=max_length,
+            classify_id=tokenizer.classify_id,
+            separate_id=tokenizer.separate_id,
+            rng=rng,
+        ):
+            if split.add(example, tokenizer) and not held_out:
+                train_ids += example.token_ids
+    counts = np.bincount(np.array(train_ids, "int64"), minlength=1)
+    packed = [tokenizer.classify_id, tokenizer.separate_id]
+    ids = np.setdiff1d(np.flatnonzero(counts), packed)
+    return EncodedChunk(train, validation, ids, counts[ids], lost)

@@ -75,7 +75,8 @@ class DatasetInfo:
         skipped_rows: Lines of JSON left out because they had no text.
         left_out: Why files of the corpus were not read -> how many, and the first one.
         segmentation: How the tokenizer cuts held-out text, by `describe_segmentation`,
-            or None if this was not recorded.
+            or None if this was not recorded; what it loses of all text; and
+            `unknown_examples`, how many were left out.
     """
 
     directory: Path

@@ -28,9 +28,11 @@ from keras_corrupt.data.prepared_directory import (
     new_directory,
 )
 from keras_corrupt.data.segmentation import (
+    check_lost_text,
     describe_segmentation,
     summary,
-    warning,
+    unknown_examples,
+    warnings,
 )
 from keras_corrupt.devices.log_level import hide_start_up_lines
 from keras_corrupt.tokenizers import Tokenizer, load
@@ -106,7 +108,8 @@ def prepare_dataset(
     Raises:
         CorpusError: If the corpus cannot be read.
         DatasetError: If `output` holds something else or cannot be written, or a split
-            would be empty.
+            would be empty, or the vocabulary does not know more than 5% of the
+            text's characters.
         ValueError: If an argument is out of range or the vocabulary is unusable.
     """
     plan = Plan(
@@ -147,7 +150,8 @@ def prepare_dataset(
         used = plan.make_tokenizer(given, sources, progress)
         used.save(partial)
         segmentation = describe_segmentation(used, held_out)
-        report.say_tokenizer(used, segmentation)
+        report.say_tokenizer(used, segmentation, given is not None)
+        check_lost_text(segmentation, used.kind, given is not None)
         totals = Totals(used.vocabulary_size)
         shards = _Shards(partial, shard_bytes)
         options = {
@@ -174,6 +178,8 @@ def prepare_dataset(
             segmentation=segmentation,
         )
         report.update(totals, last=True)
+        if totals.unknown_examples:
+            report.say(unknown_examples(totals.unknown_examples))
     return load_dataset_info(output)
 
 
@@ -219,12 +225,14 @@ class _Progress:
         if self._enabled:
             print(text, file=sys.stderr, flush=True)
 
-    def say_tokenizer(self, tokenizer: Tokenizer, segmentation: dict) -> None:
-        self.say(summary(segmentation))
+    def say_tokenizer(
+        self, tokenizer: Tokenizer, segmentation: dict, given: bool
+    ) -> None:
+        self.say(f"held-out text: {summary(segmentation)}")
         for example in segmentation["examples"]:
             self.say(f"  {example}")
-        if bad := warning(segmentation):
-            self.say(bad)
+        for line in warnings(segmentation, tokenizer.kind, given):
+            self.say(line)
         if tokenizer.why_slow:
             self.say(f"note: much text takes four times as long: {tokenizer.why_slow}")
         if tokenizer.flags.get("language_neutral", tokenizer.kind != "wordpiece"):

@@ -26,7 +26,9 @@ from keras_corrupt.data.info import (
     load_dataset_info,
     save_dataset_info,
 )
+from keras_corrupt.data.segmentation import check_lost_text, lost_shares
 from keras_corrupt.tokenizers import Tokenizer
+from keras_corrupt.tokenizers.lost_text import LostText
 
 try:
     import fcntl
@@ -278,11 +280,18 @@ def finish_directory(
         totals: Counts over all chunks.
         shards: Files of each split.
         skipped: How many lines and rows were left out: see `Source.skipped`.
-        segmentation: By `describe_segmentation`.
+        segmentation: By `describe_segmentation`, of a sample.
 
     Raises:
-        DatasetError: If a split has no example.
+        DatasetError: If a split has no example, or the vocabulary does not know the
+            text.
     """
+    segmentation = {
+        **segmentation,
+        **lost_shares(LostText(**totals.lost)),
+        "unknown_examples": totals.unknown_examples,
+    }
+    check_lost_text(segmentation, tokenizer.kind, bool(settings["vocabulary"]))
     for name, written in shards.items():
         if not written:
             raise DatasetError(

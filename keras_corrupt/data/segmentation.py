@@ -1,9 +1,12 @@
 """How a vocabulary cuts held-out text, for a person to judge it by."""
 
 import string
-from collections.abc import Sequence
+import unicodedata
+from collections.abc import Iterator, Sequence
 
+from keras_corrupt.data.info import DatasetError
 from keras_corrupt.tokenizers import Tokenizer
+from keras_corrupt.tokenizers.lost_text import LONG_WORD, LostText, lost_text
 from keras_corrupt.tokenizers.tokenizer import is_word_character
 
 _PUNCTUATION = string.punctuation + "„“”‚‘’«»‹›–—…¿¡"
@@ -11,7 +14,11 @@ _PUNCTUATION = string.punctuation + "„“”‚‘’«»‹›–—…¿¡"
 # tokens, German words by an English vocabulary into 2.1 to 3.4 and English by a German
 # one into 1.9 to 3.2; of 1,000 tokens, those of their own language into 1.6 to 2.7.
 _MANY_TOKENS = 2.0
-_MANY_UNKNOWN = 0.02
+# Shares of the characters: what to warn of, and what makes the examples useless.
+_MANY_LOST, _TOO_MANY_LOST = 0.01, 0.05
+# French has accents on 4% of its letters, and 1% of its words differ by them alone.
+# Czech, Vietnamese, Thai and Hindi have far more.
+_MANY_STRIPPED, _MANY_MERGED = 0.05, 0.02
 # Mean characters of what stands between spaces; beyond, the script writes none.
 _LONG_WORDS = 15
 _EXAMPLES, _EXAMPLE_TOKENS = 3, 16
@@ -27,8 +34,10 @@ def describe_segmentation(tokenizer: Tokenizer, lines: Sequence[str]) -> dict:
     Returns:
         A dict, JSON-ready: `tokens_per_word`, of words of letters and digits between
         spaces, punctuation at their ends left out (None where there are no words of
-        usual length); `unknown_rate`, of all tokens; and `examples`, the tokens of the
-        first lines.
+        usual length); what `lost_shares` returns; `stripped_letters`, the share of the
+        letters and marks that stripping accents changes, and `merged_words`, the share
+        of the different words that it makes equal to others (both 0 where accents
+        stay); and `examples`, the tokens of the first lines.
     """
     words = [word.strip(_PUNCTUATION) for line in lines for word in line.split()]
     words = [word for word in words if word and all(map(is_word_character, word))]
@@ -36,11 +45,13 @@ def describe_segmentation(tokenizer: Tokenizer, lines: Sequence[str]) -> dict:
     if words and sum(map(len, words)) <= _LONG_WORDS * len(words):
         pieces = sum(map(len, tokenizer.encode_batch(words)))
         tokens_per_word = round(pieces / len(words), 2)
+    stripped, merged = _stripped(words) if tokenizer.flags["strip_accents"] else (0, 0)
     encoded = [ids for ids in tokenizer.encode_batch(lines) if ids]
-    unknown = sum(ids.count(tokenizer.unknown_id) for ids in encoded)
     return {
         "tokens_per_word": tokens_per_word,
-        "unknown_rate": round(unknown / max(1, sum(map(len, encoded))), 4),
+        **lost_shares(lost_text(tokenizer, lines)),
+        "stripped_letters": round(stripped, 4),
+        "merged_words": round(merged, 4),
         "examples": [
             " ".join(map(tokenizer.readable, ids[:_EXAMPLE_TOKENS]))
             for ids in encoded[:_EXAMPLES]
@@ -48,8 +59,25 @@ def describe_segmentation(tokenizer: Tokenizer, lines: Sequence[str]) -> dict:
     }
 
 
+def lost_shares(lost: LostText) -> dict:
+    """Makes shares of counts of characters.
+
+    Args:
+        lost: The counts.
+
+    Returns:
+        A dict, JSON-ready: `lost_characters`, the share of the characters that no token
+        tells, and `lost_in_long_words`, the share of the characters that no token tells
+        because their word is too long.
+    """
+    return {
+        "lost_characters": round(lost.lost / max(1, lost.characters), 4),
+        "lost_in_long_words": round(lost.in_long_words / max(1, lost.characters), 4),
+    }
+
+
 def summary(segmentation: dict) -> str:
-    """Writes the two numbers of a segmentation in a line.
+    """Writes the two main numbers of a segmentation in a line.
 
     Args:
         segmentation: By `describe_segmentation`.
@@ -58,24 +86,103 @@ def summary(segmentation: dict) -> str:
         The line.
     """
     tokens = segmentation["tokens_per_word"]
-    words = f"{tokens} tokens a word, " if tokens else ""
-    return f"held-out text: {words}{segmentation['unknown_rate']:.2%} unknown tokens"
+    parts = [f"{tokens} tokens a word"] if tokens else []
+    if "lost_characters" in segmentation:  # earlier versions counted tokens
+        parts.append(f"{segmentation['lost_characters']:.2%} of the characters lost")
+    return ", ".join(parts)
 
 
-def warning(segmentation: dict) -> str | None:
+def unknown_examples(number: int) -> str:
+    """Says how many examples were left out because most of their tokens are unknown."""
+    return f"{number:,} examples left out: most of their tokens are unknown"
+
+
+def warnings(segmentation: dict, kind: str, given: bool) -> Iterator[str]:
     """Tells what is bad about a segmentation, and the remedy.
 
     Args:
         segmentation: By `describe_segmentation`.
+        kind: The vocabulary's kind.
+        given: Whether the vocabulary was given, and not trained on the text.
 
-    Returns:
-        A line, or None if nothing is.
+    Yields:
+        Lines.
     """
-    tokens, unknown = segmentation["tokens_per_word"], segmentation["unknown_rate"]
-    if (tokens or 0) <= _MANY_TOKENS and unknown <= _MANY_UNKNOWN:
-        return None
-    return (
-        f"WARNING: the vocabulary fits the text badly ({summary(segmentation)}; usual "
-        "are 1.1 to 1.9, and below 1%). Train one on the corpus (no --vocabulary), or "
-        "a larger one (--vocabulary_size)."
+    if (segmentation["tokens_per_word"] or 0) > _MANY_TOKENS:
+        remedy = "a larger one (--vocabulary_size)"
+        if given:
+            remedy = "one on the corpus (no --vocabulary)"
+        yield (
+            f"WARNING: the vocabulary fits the text badly ({summary(segmentation)}; "
+            f"usual are 1.1 to 1.9 tokens a word). Train {remedy}."
+        )
+    if segmentation["lost_characters"] > _MANY_LOST:
+        yield f"WARNING: {_loss(segmentation, kind, given)}"
+    stripped, merged = segmentation["stripped_letters"], segmentation["merged_words"]
+    if stripped > _MANY_STRIPPED or merged > _MANY_MERGED:
+        remedy = "Keep them with --no_strip_accents"
+        if given:
+            remedy += ", and a vocabulary that has them, or none (no --vocabulary)"
+        yield (
+            f"WARNING: stripping accents, which vowel signs are too, changes "
+            f"{stripped:.1%} of the letters, and makes {merged:.1%} of the different "
+            f"words equal to others. {remedy}."
+        )
+
+
+def check_lost_text(segmentation: dict, kind: str, given: bool) -> None:
+    """Checks that a vocabulary knows the text.
+
+    Args:
+        segmentation: By `describe_segmentation`.
+        kind: The vocabulary's kind.
+        given: See `warnings`.
+
+    Raises:
+        DatasetError: If more than 5% of the characters are lost.
+    """
+    if segmentation["lost_characters"] > _TOO_MANY_LOST:
+        raise DatasetError(
+            f"{_loss(segmentation, kind, given)} A model would learn to tell [UNK] "
+            "from other tokens, and little of the text."
+        )
+
+
+def _loss(segmentation: dict, kind: str, given: bool) -> str:
+    lost = segmentation["lost_characters"]
+    in_words = segmentation["lost_in_long_words"] > lost / 2 and kind == "wordpiece"
+    why = (
+        f"are in words of more than {LONG_WORD}, which word pieces cannot cut"
+        if in_words
+        else "are ones that it lacks"
     )
+    # A unigram vocabulary lacks the same rare letters.
+    others = "--tokenizer unigram or --tokenizer byte_bpe"
+    others = others if in_words else "--tokenizer byte_bpe"
+    if not given:
+        remedy = f"Pass {others}"
+    elif in_words:
+        remedy = f"Train one on the corpus: {others} (no --vocabulary, no --init_from)"
+    else:
+        remedy = "Train one on the corpus (no --vocabulary, no --init_from)"
+        remedy += ", or add to it: --grow_vocabulary" * (kind == "wordpiece")
+    return (
+        f"the {kind} vocabulary loses {lost:.1%} of the text's characters, most of "
+        f"which {why}. {remedy}."
+    )
+
+
+def _stripped(words: Sequence[str]) -> tuple[float, float]:
+    """Measures what stripping accents does: shares of letters and of words."""
+    different = {word.lower() for word in words}
+    letters = unicodedata.normalize("NFC", "".join(words))
+    changed = sum(_without_accents(letter) != letter for letter in letters)
+    merged = len(different) - len({_without_accents(word) for word in different})
+    return changed / max(1, len(letters)), merged / max(1, len(different))
+
+
+def _without_accents(text: str) -> str:
+    """As BERT does it: without Unicode's nonspacing marks."""
+    decomposed = unicodedata.normalize("NFD", text)
+    kept = (c for c in decomposed if unicodedata.category(c) != "Mn")
+    return unicodedata.normalize("NFC", "".join(kept))

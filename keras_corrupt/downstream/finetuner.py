@@ -25,6 +25,7 @@ from keras_corrupt.models.fine_tuning import size_of
 from keras_corrupt.models.pretrainer import Pretrainer
 from keras_corrupt.models.registry import find_class
 from keras_corrupt.tasks.task import check_name, describe_skipped, describe_unseen
+from keras_corrupt.tokenizers.lost_text import describe_lost
 from keras_corrupt.training.out_of_memory import explained_shortage, of_fine_tuning
 
 #: Kind of a task -> class of its model.
@@ -72,6 +73,7 @@ class Finetuner:
         if config.max_length:
             self.max_length = min(config.max_length, model.encoder.max_length)
         self.size = size_of(model.encoder)
+        self.lost = describe_lost(model.tokenizer, self.splits["train"].examples)
         self.head_config = {**model.head_config, **task.model_arguments}
         self.pretrained_by = model.pretrained_by
         self.system = pretraining_class(model.pretrained_by)
@@ -119,6 +121,8 @@ class Finetuner:
                 lines[name] += f", left out: {describe_skipped(split.skipped)}"
             if unseen := self.task.unseen.get(name):
                 lines[name] += f"; {describe_unseen(unseen)}"
+        if self.lost:
+            lines["lost"] = self.lost
         if self.max_length:
             lines["length"] = f"{self.max_length} tokens at most"
             if self.max_length < self.config.max_length:

@@ -64,7 +64,7 @@ def grown(
     """
     check_growth(tokenizer)
     sample = even_sample(lines, max_train_bytes)
-    # Room for the new pieces beside all of the old ones and all letters.
+    # Room for the new pieces beside all of the old ones and all usual letters.
     size = tokenizer.vocabulary_size + number + 2 * ALPHABET_SIZE + len(SPECIAL_TOKENS)
     learned = WordPieceTokenizer.train(sample, size, **tokenizer.flags)
     known = set(tokenizer.vocabulary)

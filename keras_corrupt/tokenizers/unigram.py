@@ -102,7 +102,7 @@ class UnigramTokenizer(Tokenizer):
         )
         sample = even_sample(lines, max_train_bytes)
         sample = [normalizer.normalize_str(line) for line in sample]
-        letters = frequent_letters(sample)
+        letters = frequent_letters(sample, vocabulary_size)
         least = len(SPECIAL_TOKENS) + len({*letters, SPACE})
         if vocabulary_size < least:
             raise ValueError(

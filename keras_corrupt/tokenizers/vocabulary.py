@@ -4,10 +4,14 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
 
+import numpy as np
+
 from keras_corrupt.tokenizers.texts import check_text
 
-#: More characters than any one alphabet has; rarer ones become the unknown token.
-ALPHABET_SIZE = 1000
+#: More characters than any one alphabet has, but for the scripts of Chinese, Japanese
+#: and Korean. Those have as many as cover this share of a text, as in SentencePiece.
+#: Rarer ones become the unknown token.
+ALPHABET_SIZE, COVERAGE = 1000, 0.9995
 # Characters of the longest word to learn pieces from; more than any language has. The
 # time that the library takes grows with the square of a word's length.
 _LONGEST_WORD = 1000
@@ -65,7 +69,7 @@ def train_word_pieces(
     # The library breaks ties between equally frequent pairs by token ids, and numbers
     # the inner letters (##e) in the order of a randomly seeded hash table. Listing all
     # letters up front, sorted, makes the result reproducible.
-    letters = frequent_letters(sample)
+    letters = frequent_letters(sample, vocabulary_size)
     reserved = [*special_tokens, *_inner_letters(letters, normalizer)]
     least = len(reserved) + len(letters)
     if vocabulary_size < least:
@@ -128,11 +132,13 @@ def _bounded_words(line: str) -> list[str]:
     return [line[start : start + _LONGEST_WORD] for start in starts]
 
 
-def frequent_letters(sample: Iterable[str]) -> list[str]:
+def frequent_letters(sample: Iterable[str], vocabulary_size: int) -> list[str]:
     """Finds the letters that a vocabulary has room for.
 
     Args:
         sample: The text.
+        vocabulary_size: Tokens of the vocabulary. Of letters beyond `ALPHABET_SIZE` it
+            has no more than a quarter of this.
 
     Returns:
         The most frequent characters but white space, sorted.
@@ -147,7 +153,9 @@ def frequent_letters(sample: Iterable[str]) -> list[str]:
     if not letters:
         raise ValueError("no text to train a vocabulary on: the corpus is empty.")
     letters.sort(key=lambda letter: (-counts[letter], letter))
-    return sorted(letters[:ALPHABET_SIZE])
+    covered = np.cumsum([counts[letter] for letter in letters])
+    enough = 1 + int(np.searchsorted(covered, COVERAGE * covered[-1]))
+    return sorted(letters[: max(ALPHABET_SIZE, min(enough, vocabulary_size // 4))])
 
 
 def _inner_letters(letters: Iterable[str], normalizer) -> list[str]:

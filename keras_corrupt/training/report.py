@@ -81,6 +81,10 @@ def memory_of(model, batch_size, config):
     )
 
 
+#: The share of the most frequent token at which nothing is left to learn.
+_TRIVIAL = 0.5
+
+
 def table(model, metrics, unigram, mixed=(), before=None):
     """Returns the closing table: what was reached beside what guessing reaches.
 
@@ -111,6 +115,12 @@ def table(model, metrics, unigram, mixed=(), before=None):
         rows.append(f"\nvalidation on {corpus}")
         for metric, name in model.metric_names.items():
             rows.append(f"{name:{width}}{numbers(f'mix_{number}_{metric}')}")
+    if unigram.accuracy > _TRIVIAL:
+        rows.append(
+            f"\nThese numbers say nothing: {unigram.accuracy:.0%} of the validation "
+            "text is one token, which is guessed, and told from others, without "
+            "learning. Look at the corpus, and at how the vocabulary cuts it."
+        )
     return "\n".join(rows)
 
 

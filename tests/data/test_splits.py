@@ -6,9 +6,8 @@ from keras_corrupt.data import prepare
 from keras_corrupt.data.corpus import CorpusError, open_corpus
 from keras_corrupt.data.info import DatasetError
 from keras_corrupt.data.prepare import prepare_dataset
-from keras_corrupt.data.segmentation import describe_segmentation, warning
 from keras_corrupt.data.splits import held_out_lines, is_held_out
-from keras_corrupt.tokenizers import KINDS, SPECIAL_TOKENS, WordPieceTokenizer
+from keras_corrupt.tokenizers import KINDS, WordPieceTokenizer
 
 pytestmark = pytest.mark.tensorflow_only
 
@@ -74,32 +73,6 @@ def test_lines_as_documents(write_corpus, settings, tmp_path, capsys):
     assert info.segmentation["examples"][0] in said
     with pytest.raises(DatasetError, match="documents: was 'lines', asked 'blank_"):
         prepare_dataset(str(path), tmp_path / "out", **settings)
-
-
-def pieces(words, *, spelled=""):
-    letters = [f"{mark}{letter}" for letter in spelled for mark in ("", "##")]
-    return WordPieceTokenizer([*SPECIAL_TOKENS, *words, *letters])
-
-
-@pytest.mark.parametrize(
-    ("tokenizer", "text", "tokens_per_word", "unknown_rate", "is_bad"),
-    [
-        (pieces(["the", "cat", ",", "##s"]), "The cat, cats", 1.33, 0, False),
-        (pieces([], spelled="thecas"), "the cats", 3.5, 0, True),
-        (pieces(["the"]), "the cat", 1, 0.5, True),
-        # A script without spaces is not judged by words.
-        (pieces("語言"), "語言" * 20, None, 0, False),
-        (pieces(["the"]), "", None, 0, False),
-    ],
-)
-def test_segmentation(tokenizer, text, tokens_per_word, unknown_rate, is_bad):
-    found = describe_segmentation(tokenizer, [text])
-    assert found["tokens_per_word"] == tokens_per_word
-    assert found["unknown_rate"] == unknown_rate
-    assert (warning(found) is not None) == is_bad
-    if text:
-        ids = tokenizer.encode(text)[:16]
-        assert found["examples"] == [" ".join(tokenizer.tokens(ids))]
 
 
 @pytest.mark.parametrize("kind", [*KINDS, "language_neutral"])

@@ -63,6 +63,22 @@ def test_agrees_with_tensorflow_text_bert_tokenizer(lines):
     assert ours.encode_batch(same) == expected
 
 
+def test_accents_are_what_bert_strips():
+    """`_run_strip_accents` of BERT's tokenization.py, in Python's own terms."""
+    words = "Café cafe\u0301 naïve ắn कि कु हिन्दी ที่ กิน שָׁלוֹם مُحَمَّد が".split()
+    tokenizer = WordPieceTokenizer([*SPECIAL_TOKENS, "a"])
+    for word in words:
+        decomposed = unicodedata.normalize("NFD", word.lower())
+        kept = [c for c in decomposed if unicodedata.category(c) != "Mn"]
+        assert tokenizer.engine.normalizer.normalize_str(word) == "".join(kept)
+
+
+def test_words_of_more_than_100_characters_are_unknown():
+    letters = WordPieceTokenizer([*SPECIAL_TOKENS, "x", "##x"])
+    assert letters.tokens(letters.encode("x" * 100)) == ["x", *["##x"] * 99]
+    assert letters.tokens(letters.encode("x" * 101)) == ["[UNK]"]
+
+
 def test_decode_joins_pieces():
     assert tokenizer().decode(tokenizer().encode("the cats !")) == "the cats !"
 

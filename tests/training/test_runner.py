@@ -95,6 +95,16 @@ def test_closing_table_has_the_chance_of_selecting_right():
     assert len(lines) == 1 + len(model.metric_names)
 
 
+def test_closing_table_says_that_a_trivial_text_shows_nothing():
+    model = Teams(ENCODER, generator_layers=1, mask_id=4, unmaskable_ids=(0, 2, 3))
+    metrics = dict.fromkeys(model.metric_names, 1.0) | {"replaced_fraction": 0.1}
+    for share, is_trivial in ((0.5, False), (0.98, True)):
+        text = report.table(model, metrics, Unigram(0.2, share))
+        assert ("say nothing: 98% of the validation text is one token" in text) == (
+            is_trivial
+        )
+
+
 def test_metrics_and_tensorboard_agree(finished):
     with open(finished.directory / "metrics.csv", newline="") as file:
         columns = next(csv.reader(file))

@@ -1,0 +1,104 @@
+"""How much of a text is lost to a model because the vocabulary does not know it."""
+
+import itertools
+import unicodedata
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from keras_corrupt.tokenizers.tokenizer import Tokenizer
+
+#: More characters than WordPiece reads of a word: `[UNK]` stands for a longer one.
+LONG_WORD = 100
+# Characters of examples to look at: a tenth of a second.
+_SAMPLE_SIZE = 20_000
+
+
+class LostText(NamedTuple):
+    """Counts of characters, spaces left out.
+
+    Attributes:
+        characters: Those of the text.
+        lost: Those that no token tells, such as the letters of an unknown word.
+        in_long_words: Those among the lost that one unknown token stands for together
+            with more than 100 others.
+    """
+
+    characters: int
+    lost: int
+    in_long_words: int
+
+
+def lost_text(
+    tokenizer: Tokenizer,
+    texts: Sequence[str],
+    encoded: Iterable[Sequence[int]] | None = None,
+) -> LostText:
+    """Counts the characters of texts, and those that a tokenizer loses.
+
+    Accents that are stripped, and control characters, are not counted as lost.
+
+    Args:
+        tokenizer: The tokenizer.
+        texts: Any strings.
+        encoded: Their token ids, if they are known, which spares the texts that have
+            no unknown token.
+
+    Returns:
+        The counts.
+
+    Example:
+    >>> from keras_corrupt.tokenizers import SPECIAL_TOKENS, WordPieceTokenizer
+    >>> tokenizer = WordPieceTokenizer([*SPECIAL_TOKENS, "a", "cat"])
+    >>> lost_text(tokenizer, ["A cat sleeps."])
+    LostText(characters=11, lost=7, in_long_words=0)
+    """
+    characters = sum(len("".join(text.split())) for text in texts)
+    if encoded is not None:
+        pairs = zip(texts, encoded, strict=True)
+        texts = [text for text, ids in pairs if tokenizer.unknown_id in ids]
+    lost = in_long_words = 0
+    found = tokenizer.encode_with_offsets(texts)
+    for text, (ids, offsets) in zip(texts, found, strict=True):
+        told = np.zeros(len(text), bool)
+        for start, end in offsets[ids != tokenizer.unknown_id]:
+            told[start:end] = True
+        is_lost = np.array([unicodedata.category(c)[0] not in "CZ" for c in text], bool)
+        is_lost &= ~told
+        lost += int(is_lost.sum())
+        for start, end in offsets[ids == tokenizer.unknown_id]:
+            if end - start > LONG_WORD:
+                in_long_words += int(is_lost[start:end].sum())
+    return LostText(characters, lost, in_long_words)
+
+
+def describe_lost(tokenizer: Tokenizer, examples: Iterable) -> str | None:
+    """Tells how much a tokenizer loses of a task's examples.
+
+    Args:
+        tokenizer: The tokenizer.
+        examples: Strings, or lists and tuples of them. The first ones are looked at.
+
+    Returns:
+        A line, or None if they have more than 99% of their characters in known tokens.
+    """
+    sample, size = [], 0
+    for text in itertools.chain.from_iterable(map(_texts, examples)):
+        sample.append(text)
+        size += len(text)
+        if size > _SAMPLE_SIZE:
+            break
+    found = lost_text(tokenizer, sample)
+    if found.lost <= 0.01 * found.characters:
+        return None
+    return (
+        f"{found.lost / found.characters:.1%} of the characters, which the preset's "
+        "vocabulary does not know; take a preset of another vocabulary"
+    )
+
+
+def _texts(example):
+    if isinstance(example, (list, tuple)):
+        return itertools.chain.from_iterable(map(_texts, example))
+    return [example] if isinstance(example, str) else []
