@@ -312,8 +312,8 @@ def finish_directory(
             max_length=settings["sequence_length"],
             vocabulary_size=tokenizer.vocabulary_size,
             tokenizer_fingerprint=tokenizer.fingerprint,
-            skipped_lines=skipped["lines"],
-            skipped_rows=skipped["rows"],
+            skipped_lines=skipped.get("lines", 0),
+            skipped_rows=skipped.get("rows", 0),
             segmentation=segmentation,
             **splits,
         )

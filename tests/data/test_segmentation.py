@@ -99,7 +99,7 @@ def prepared(lines, tmp_path, name="examples", **options):
     path.write_text("\n".join(lines), encoding="utf-8")
     defaults = {
         "vocabulary_size": 400,
-        "max_length": 32,
+        "sequence_length": 32,
         "validation_fraction": 0.2,
         "workers": 1,
         "documents": "lines",
