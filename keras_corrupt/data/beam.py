@@ -24,8 +24,9 @@ from keras_corrupt.data.chunks import (
     Chunk,
     EncodedChunk,
     Totals,
-    encode_chunk,
+    build_chunk,
     read_chunks,
+    tokenize_chunk,
 )
 from keras_corrupt.data.corpus import DOCUMENTS, Source
 from keras_corrupt.data.info import DatasetInfo, Shard, load_dataset_info
@@ -160,9 +161,10 @@ class _Encode(beam.DoFn):
         self._tokenizer = load(self._directory)
 
     def process(self, chunk: Chunk) -> Iterator:
-        encoded = encode_chunk(
-            chunk,
-            self._tokenizer,
+        encoded = build_chunk(
+            tokenize_chunk(chunk, self._tokenizer),
+            classify_id=self._tokenizer.classify_id,
+            separate_id=self._tokenizer.separate_id,
             max_length=self._plan.sequence_length,
             validation_fraction=self._plan.validation_fraction,
             seed=self._plan.seed,
@@ -234,7 +236,7 @@ def _finish(
     )
 
 
-@ends_in_a_line("The same command begins again.")
+@ends_in_a_line("Run the same command again: it begins anew.")
 def main(arguments: Sequence[str] | None = None) -> None:
     """Runs the command line.
 

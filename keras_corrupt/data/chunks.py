@@ -1,13 +1,16 @@
 """The unit of parallel work: about a megabyte of a source, and its examples.
 
-`prepare_dataset` and the Beam pipeline both cut sources into the same chunks and call
-`encode_chunk` on each, so they build the same examples however many workers there are.
+`prepare_dataset` and the Beam pipeline both cut sources into the same chunks, which
+become token ids (`tokenize_chunk`) and examples (`build_chunk`). Neither looks beyond a
+chunk, so they build the same examples however many workers there are.
 """
 
 import dataclasses
 import random
 from collections import Counter
 from collections.abc import Iterator
+from itertools import islice, starmap
+from typing import NamedTuple
 
 import numpy as np
 
@@ -16,23 +19,25 @@ from keras_corrupt.data.examples import build_examples
 from keras_corrupt.data.records import serialize
 from keras_corrupt.data.splits import is_held_out
 from keras_corrupt.tokenizers import Tokenizer
+from keras_corrupt.tokenizers.flat_ids import unflattened
 
 CHUNK_BYTES = 1_000_000
 
 
-@dataclasses.dataclass(frozen=True)
-class Document:
+class Document(NamedTuple):
     """The part of one document that a chunk holds.
 
     Attributes:
         number: The document's number within its source.
-        lines: Its lines in this chunk.
         is_start: Whether the document begins here, not in the chunk before.
+        num_lines: How many of the chunk's lines are its.
+        text_bytes: Their size in UTF-8.
     """
 
     number: int
-    lines: list[str]
     is_start: bool
+    num_lines: int
+    text_bytes: int
 
 
 @dataclasses.dataclass(frozen=True)
@@ -42,14 +47,33 @@ class Chunk:
     Attributes:
         source: The source's number within the corpus.
         index: The chunk's number within the source.
-        documents: The lines by document.
-        text_bytes: Their size in UTF-8.
+        documents: The documents in it, in the order of their lines.
+        lines: The lines of all documents.
     """
 
     source: int
     index: int
     documents: list[Document]
-    text_bytes: int
+    lines: list[str]
+
+
+@dataclasses.dataclass(frozen=True)
+class TokenizedChunk:
+    """A chunk whose lines have become token ids.
+
+    Attributes:
+        source: See `Chunk`.
+        index: See `Chunk`.
+        documents: See `Chunk`.
+        token_ids: int32 [tokens], those of all lines.
+        lengths: int64 [lines], how many are each line's.
+    """
+
+    source: int
+    index: int
+    documents: list[Document]
+    token_ids: np.ndarray
+    lengths: np.ndarray
 
 
 @dataclasses.dataclass
@@ -138,67 +162,87 @@ def read_chunks(
     Yields:
         The chunks in order.
     """
-    index, size, documents, last = 0, 0, [], -1
+    index, last, size, documents, lines = 0, -1, 0, [], []
     for document, line in source.lines():
-        if not documents or documents[-1].number != document:
-            documents.append(Document(document, [], is_start=document != last))
+        if not documents or documents[-1][0] != document:
+            documents.append([document, document != last, 0, 0])
             last = document
-        documents[-1].lines.append(line)
-        size += len(line.encode("utf-8"))
+        line_bytes = len(line.encode("utf-8"))
+        documents[-1][2] += 1
+        documents[-1][3] += line_bytes
+        size += line_bytes
+        lines.append(line)
         if size >= chunk_bytes:
-            yield Chunk(number, index, documents, size)
-            index, size, documents = index + 1, 0, []
+            yield Chunk(number, index, list(starmap(Document, documents)), lines)
+            index, size, documents, lines = index + 1, 0, [], []
     if documents:
-        yield Chunk(number, index, documents, size)
+        yield Chunk(number, index, list(starmap(Document, documents)), lines)
 
 
-def encode_chunk(
-    chunk: Chunk,
-    tokenizer: Tokenizer,
-    *,
-    max_length: int,
-    validation_fraction: float,
-    seed: int,
-) -> EncodedChunk:
-    """Builds the examples of a chunk; the result depends on the arguments alone.
+def tokenize_chunk(chunk: Chunk, tokenizer: Tokenizer) -> TokenizedChunk:
+    """Tokenizes the lines of a chunk.
 
     Args:
         chunk: The text.
         tokenizer: Its tokenizer.
+
+    Returns:
+        The token ids.
+    """
+    return TokenizedChunk(
+        chunk.source,
+        chunk.index,
+        chunk.documents,
+        *tokenizer.encode_flat(chunk.lines),
+    )
+
+
+def build_chunk(
+    chunk: TokenizedChunk,
+    *,
+    max_length: int,
+    validation_fraction: float,
+    seed: int,
+    classify_id: int,
+    separate_id: int,
+) -> EncodedChunk:
+    """Builds the examples of a chunk; the result depends on the arguments alone.
+
+    Args:
+        chunk: The token ids.
         max_length: Tokens of the longest example.
         validation_fraction: Share of the documents to hold out.
         seed: Seed of the held-out choice and of the example builder.
+        classify_id: The id of `[CLS]`.
+        separate_id: The id of `[SEP]`.
 
     Returns:
         The examples and counts.
     """
     rng = random.Random(f"{seed} {chunk.source} {chunk.index}")
     train, validation = EncodedSplit(), EncodedSplit()
-    texts = [line for document in chunk.documents for line in document.lines]
-    encoded = iter(tokenizer.encode_batch(texts))
-    train_ids: list[int] = []
-    for document in chunk.documents:
-        sentences = [next(encoded) for _ in document.lines]
+    sentences = iter(unflattened(chunk.token_ids, chunk.lengths))
+    in_train = []
+    for number, is_start, num_lines, text_bytes in chunk.documents:
+        of_document = list(islice(sentences, num_lines))
         held_out = is_held_out(
-            chunk.source, document.number, fraction=validation_fraction, seed=seed
+            chunk.source, number, fraction=validation_fraction, seed=seed
         )
+        in_train += [not held_out] * num_lines
         split = validation if held_out else train
-        split.documents += document.is_start
-        split.tokens += sum(map(len, sentences))
-        split.text_bytes += sum(len(line.encode("utf-8")) for line in document.lines)
+        split.documents += is_start
+        split.tokens += sum(map(len, of_document))
+        split.text_bytes += text_bytes
         split.records += map(
             serialize,
             build_examples(
-                sentences,
+                of_document,
                 max_length=max_length,
-                classify_id=tokenizer.classify_id,
-                separate_id=tokenizer.separate_id,
+                classify_id=classify_id,
+                separate_id=separate_id,
                 rng=rng,
             ),
         )
-        if not held_out:
-            for sentence in sentences:
-                train_ids += sentence
-    counts = np.bincount(np.array(train_ids, "int64"))
+    counts = np.bincount(chunk.token_ids[np.repeat(in_train, chunk.lengths)])
     ids = np.flatnonzero(counts)
     return EncodedChunk(train, validation, ids, counts[ids])

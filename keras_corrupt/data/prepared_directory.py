@@ -223,8 +223,10 @@ class ShardWriter:
         Raises:
             OSError: If the disk is full.
         """
-        with self._os_errors():
+        try:
             self._writer.write(record)
+        except self._tf_error as error:
+            raise _full_disk(error) from error
         self._digest.update(len(record).to_bytes(8, "little") + record)
         self.examples += 1
         # A record's frame: length and two checksums.
@@ -239,20 +241,19 @@ class ShardWriter:
         Raises:
             OSError: If the disk is full.
         """
-        with self._os_errors():
+        try:
             self._writer.close()
+        except self._tf_error as error:
+            raise _full_disk(error) from error
         if self.path.stat().st_size != self.bytes:
             raise OSError(errno.ENOSPC, f"{self.path} was not written whole")
         digest = self._digest.hexdigest()
         return Shard(self.path.name, self.examples, self.bytes, digest)
 
-    @contextlib.contextmanager
-    def _os_errors(self):
-        # TensorFlow reports a full disk as an error class of its own.
-        try:
-            yield
-        except self._tf_error as error:
-            raise OSError(errno.ENOSPC, error.message) from error
+
+def _full_disk(error) -> OSError:
+    # TensorFlow reports it as an error class of its own.
+    return OSError(errno.ENOSPC, error.message)
 
 
 def finish_directory(

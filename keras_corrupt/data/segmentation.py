@@ -4,7 +4,7 @@ import string
 from collections.abc import Sequence
 
 from keras_corrupt.tokenizers import Tokenizer
-from keras_corrupt.tokenizers.tokenizer import is_word_character
+from keras_corrupt.tokenizers.vocabulary import is_word_character
 
 _PUNCTUATION = string.punctuation + "„“”‚‘’«»‹›–—…¿¡"
 # Vocabularies of 4,000 to 30,000 tokens cut words of their own language into 1.1 to 1.9

@@ -15,7 +15,7 @@ from keras_corrupt.training import keras_stand_in
 from keras_corrupt.training.data_of_run import check_flags
 
 
-@ends_in_a_line("The same command goes on with what is complete.")
+@ends_in_a_line("Run the same command again to go on.")
 def main(recipe, description, run=None, **variants):
     """Runs a recipe from the command line.
 

@@ -59,8 +59,8 @@ def test_gives_the_same_ids_for_all_of_unicode(flags):
     ]
     assert len(agreed) > 90
     assert tokenizer.encode_batch(texts) == slow(tokenizer, texts)
-    fast = tokenizer._fast.encode_batch(texts)
-    assert sum(ids is not None for ids in fast) > 25
+    *_, done = tokenizer._fast.encode_flat(texts)
+    assert done.sum() > 25
 
 
 @pytest.mark.parametrize("flags", FLAGS, ids=str)
@@ -72,8 +72,8 @@ def test_odd_texts(flags):
 
 def test_real_text_takes_the_fast_way(lines):
     tokenizer = WordPieceTokenizer.train(lines, 1500)
-    fast = tokenizer._fast.encode_batch(lines)
-    assert sum(ids is not None for ids in fast) > 0.95 * len(lines)
+    *_, done = tokenizer._fast.encode_flat(lines)
+    assert done.mean() > 0.95
     assert tokenizer.encode_batch(lines) == slow(tokenizer, lines)
 
 
@@ -81,7 +81,7 @@ def test_tokens_that_no_text_has_are_left_out():
     words = ["a", "##a", ".", "##.", "\x11", "#", "##", "a b", "##語", "語", "a.b"]
     tokenizer = WordPieceTokenizer([*SPECIAL_TOKENS, *words])
     texts = ["a.", "aa . a", "語a", "a b", "a.b", "\x11."]
-    assert tokenizer._fast.encode_batch(["aa ."]) == [[5, 6, 7]]
+    assert tokenizer._fast.encode_flat(["aa ."])[0].tolist() == [5, 6, 7]
     assert tokenizer.encode_batch(texts) == slow(tokenizer, texts)
 
 
