@@ -16,7 +16,6 @@ know either.
 import argparse
 import os
 import zlib
-from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
@@ -121,7 +120,7 @@ def _build(
         )
     )
     totals = encoded.totals | "sum" >> beam.CombineGlobally(_SumTotals(directory))
-    skipped = read.skipped | "skipped" >> beam.CombineGlobally(_sum_counts)
+    skipped = read.skipped | "skipped" >> beam.CombineGlobally(_sum_pairs)
     shards = (
         encoded.records
         | "group" >> beam.GroupByKey()
@@ -144,11 +143,12 @@ def _build(
 def _read(numbered_source: tuple[int, Source]) -> Iterator:
     number, source = numbered_source
     yield from read_chunks(source, number)
-    yield beam.pvalue.TaggedOutput("skipped", source.skipped)
+    skipped = source.skipped["lines"], source.skipped["rows"]
+    yield beam.pvalue.TaggedOutput("skipped", skipped)
 
 
-def _sum_counts(counts: Iterable[Counter]) -> Counter:
-    return sum(counts, Counter())
+def _sum_pairs(pairs: Iterable[tuple[int, int]]) -> tuple[int, int]:
+    return tuple(map(sum, zip((0, 0), *pairs, strict=True)))
 
 
 class _Encode(beam.DoFn):
@@ -220,7 +220,7 @@ def _finish(
     described: dict,
     *,
     totals: Totals,
-    skipped: Counter,
+    skipped: tuple[int, int],
     shards: list[tuple[str, Shard]],
 ) -> None:
     by_split = {"train": [], "validation": []}

@@ -8,7 +8,6 @@ import errno
 import hashlib
 import os
 import shutil
-from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -265,7 +264,7 @@ def finish_directory(
     tokenizer: Tokenizer,
     totals: Totals,
     shards: dict[str, list[Shard]],
-    skipped: Counter,
+    skipped: tuple[int, int],
     segmentation: dict,
 ) -> None:
     """Writes the token counts and, last, `dataset.json`.
@@ -278,7 +277,7 @@ def finish_directory(
         tokenizer: The tokenizer used.
         totals: Counts over all chunks.
         shards: Files of each split.
-        skipped: How many lines and rows were left out: see `Source.skipped`.
+        skipped: How many lines and rows were left out.
         segmentation: By `describe_segmentation`.
 
     Raises:
@@ -304,8 +303,8 @@ def finish_directory(
             max_length=settings["sequence_length"],
             vocabulary_size=tokenizer.vocabulary_size,
             tokenizer_fingerprint=tokenizer.fingerprint,
-            skipped_lines=skipped["lines"],
-            skipped_rows=skipped["rows"],
+            skipped_lines=skipped[0],
+            skipped_rows=skipped[1],
             segmentation=segmentation,
             **splits,
         )
