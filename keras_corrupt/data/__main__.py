@@ -1,6 +1,7 @@
 """`python -m keras_corrupt.data`: prepare a data set, or look into one."""
 
 import itertools
+import os
 from typing import Annotated, Literal
 
 import tyro
@@ -64,6 +65,8 @@ def prepare(
             the corpus that it cuts.
         progress: Print a line of progress, and how held-out text is cut into tokens.
     """
+    # TensorFlow Text brings TensorFlow, which would take a GPU's memory.
+    os.environ["CUDA_VISIBLE_DEVICES"] = "-1"
     info = prepare_dataset(
         corpus,
         output,

@@ -78,9 +78,11 @@ def encode_chunks(
         multiprocessing.get_context("spawn"),
         initializer=_end_with_parent,
     )
+    others = {*multiprocessing.active_children()}
+    started = [_submit(pool, os.getpid) for _ in range(workers - 1)]
+    children = {*multiprocessing.active_children()} - others
     pending: deque[concurrent.futures.Future] = deque()
     try:
-        started = [_submit(pool, os.getpid) for _ in range(workers - 1)]
         for chunk in _tokenized_ahead(chunks, tokenizer):
             room = 2 * sum(future.done() for future in started)
             if sum(not future.done() for future in pending) < room:
@@ -99,6 +101,9 @@ def encode_chunks(
             "pass fewer workers (workers=1 starts none)."
         ) from error
     finally:
+        # The pool would wait for one that is still starting.
+        for child in children:
+            child.terminate()
         pool.shutdown(cancel_futures=True)
 
 

@@ -8,6 +8,7 @@ this way, and texts that have one on which they disagree are left to BERT's way.
 
 import functools
 import itertools
+import sys
 import unicodedata
 from collections.abc import Callable, Sequence
 
@@ -152,6 +153,10 @@ def _encoder(
     import tensorflow as tf
     import tensorflow_text
 
+    if "keras" in sys.modules:  # It may compute with JAX, which needs the GPU.
+        from keras_corrupt.devices.accelerators import leave_to_jax
+
+        leave_to_jax()
     lowercase, strip_accents = flags["lowercase"], flags["strip_accents"]
     normalizer = _normalizer(lowercase and strip_accents)  # it does both or neither
     with tf.init_scope(), tf.device("CPU"):

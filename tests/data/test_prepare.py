@@ -156,7 +156,9 @@ def test_what_is_left_out_is_recorded_and_shown(
     flags += ["--sequence_length", 32, "--validation_fraction", 0.1]
     flags += ["--on_bad_bytes", "skip", "--on_bad_rows", "skip"]
     monkeypatch.setattr(sys, "argv", ["data", "prepare", *map(str, flags)])
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "0")
     main()
+    assert os.environ["CUDA_VISIBLE_DEVICES"] == "-1"
     printed = capsys.readouterr().out
     assert f"  from {corpus}/a.txt, {corpus}/b.jsonl; left out: 1 files" in printed
     assert f".md (first: {corpus}/c.md), 1 lines that are not UTF-8, 2 lines" in printed

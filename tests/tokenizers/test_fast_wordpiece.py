@@ -8,6 +8,7 @@ import random
 import pytest
 
 from keras_corrupt.data import prepare_dataset
+from keras_corrupt.devices import accelerators
 from keras_corrupt.tokenizers import SPECIAL_TOKENS, WordPieceTokenizer, wordpiece
 from keras_corrupt.tokenizers.tokenizer import Tokenizer
 
@@ -92,6 +93,13 @@ def test_starts_only_when_it_is_worth_it(monkeypatch):
     assert "_fast" not in vars(tokenizer)
     assert tokenizer.encode_batch(["a a a"]) == [[5, 5, 5]]
     assert "_fast" in vars(tokenizer)
+
+
+def test_tensorflow_leaves_the_gpu_to_jax(monkeypatch):
+    called = []
+    monkeypatch.setattr(accelerators, "leave_to_jax", lambda: called.append(True))
+    WordPieceTokenizer([*SPECIAL_TOKENS, "a"]).encode("a")
+    assert called
 
 
 def test_copies_and_pickles():
