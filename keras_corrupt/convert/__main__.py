@@ -44,7 +44,7 @@ def convert(
         print("  not checked: the format's own library is not installed")
 
 
-@ends_in_a_line("The same command begins again.")
+@ends_in_a_line("Run the same command again: it begins anew.")
 def main() -> None:
     """Runs the command line."""
     hide_start_up_lines()

@@ -1,6 +1,7 @@
 """`python -m keras_corrupt.data`: prepare a data set, or look into one."""
 
 import itertools
+import os
 from typing import Annotated, Literal
 
 import tyro
@@ -53,7 +54,8 @@ def prepare(
         validation_fraction: Share of the documents to hold out; each split needs one.
         shard_bytes: Size of a training shard.
         seed: Seed of all random choices.
-        workers: Processes; by default one for each available CPU.
+        workers: Processes; by default one for each available CPU, four at most, and one
+            for little text.
         on_bad_bytes: What to do about lines that are not UTF-8.
         on_bad_rows: What to do about lines of .jsonl files that are no JSON object with
             a string in the field "text".
@@ -63,6 +65,8 @@ def prepare(
             the corpus that it cuts.
         progress: Print a line of progress, and how held-out text is cut into tokens.
     """
+    # TensorFlow Text brings TensorFlow, which would take a GPU's memory.
+    os.environ["CUDA_VISIBLE_DEVICES"] = "-1"
     info = prepare_dataset(
         corpus,
         output,
@@ -166,7 +170,7 @@ def _summary(info: DatasetInfo) -> str:
     return "\n".join(lines)
 
 
-@ends_in_a_line("The same command begins again.")
+@ends_in_a_line("Run the same command again: it begins anew.")
 def main() -> None:
     """Runs the command line."""
     hide_start_up_lines()

@@ -16,16 +16,17 @@ know either.
 import argparse
 import os
 import zlib
-from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
 from keras_corrupt.data.chunks import (
     Chunk,
     EncodedChunk,
+    SpecialIds,
     Totals,
-    encode_chunk,
+    build_chunk,
     read_chunks,
+    tokenize_chunk,
 )
 from keras_corrupt.data.corpus import DOCUMENTS, Source
 from keras_corrupt.data.info import DatasetInfo, Shard, load_dataset_info
@@ -129,7 +130,7 @@ def _build(
         )
     )
     totals = encoded.totals | "sum" >> beam.CombineGlobally(_SumTotals(directory))
-    skipped = read.skipped | "skipped" >> beam.CombineGlobally(_sum_counts)
+    skipped = read.skipped | "skipped" >> beam.CombineGlobally(_sum_pairs)
     shards = (
         encoded.records
         | "group" >> beam.GroupByKey()
@@ -152,11 +153,12 @@ def _build(
 def _read(numbered_source: tuple[int, Source]) -> Iterator:
     number, source = numbered_source
     yield from read_chunks(source, number)
-    yield beam.pvalue.TaggedOutput("skipped", source.skipped)
+    skipped = source.skipped["lines"], source.skipped["rows"]
+    yield beam.pvalue.TaggedOutput("skipped", skipped)
 
 
-def _sum_counts(counts: Iterable[Counter]) -> Counter:
-    return sum(counts, Counter())
+def _sum_pairs(pairs: Iterable[tuple[int, int]]) -> tuple[int, int]:
+    return tuple(map(sum, zip((0, 0), *pairs, strict=True)))
 
 
 class _Encode(beam.DoFn):
@@ -169,12 +171,12 @@ class _Encode(beam.DoFn):
         self._tokenizer = load(self._directory)
 
     def process(self, chunk: Chunk) -> Iterator:
-        encoded = encode_chunk(
-            chunk,
-            self._tokenizer,
+        encoded = build_chunk(
+            tokenize_chunk(chunk, self._tokenizer),
             max_length=self._plan.sequence_length,
             validation_fraction=self._plan.validation_fraction,
             seed=self._plan.seed,
+            special=SpecialIds.of(self._tokenizer),
         )
         totals = Totals(self._tokenizer.vocabulary_size)
         totals.add(encoded)
@@ -227,7 +229,7 @@ def _finish(
     described: dict,
     *,
     totals: Totals,
-    skipped: Counter,
+    skipped: tuple[int, int],
     shards: list[tuple[str, Shard]],
 ) -> None:
     by_split = {"train": [], "validation": []}
@@ -243,7 +245,7 @@ def _finish(
     )
 
 
-@ends_in_a_line("The same command begins again.")
+@ends_in_a_line("Run the same command again: it begins anew.")
 def main(arguments: Sequence[str] | None = None) -> None:
     """Runs the command line.
 

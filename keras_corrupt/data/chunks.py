@@ -1,13 +1,16 @@
 """The unit of parallel work: about a megabyte of a source, and its examples.
 
-`prepare_dataset` and the Beam pipeline both cut sources into the same chunks and call
-`encode_chunk` on each, so they build the same examples however many workers there are.
+`prepare_dataset` and the Beam pipeline both cut sources into the same chunks, which
+become token ids (`tokenize_chunk`) and examples (`build_chunk`). Neither looks beyond a
+chunk, so they build the same examples however many workers there are.
 """
 
 import dataclasses
 import random
 from collections import Counter
 from collections.abc import Iterator
+from itertools import islice, starmap
+from typing import NamedTuple
 
 import numpy as np
 
@@ -16,24 +19,26 @@ from keras_corrupt.data.examples import Example, build_examples
 from keras_corrupt.data.records import serialize
 from keras_corrupt.data.splits import is_held_out
 from keras_corrupt.tokenizers import Tokenizer
+from keras_corrupt.tokenizers.flat_ids import unflattened
 from keras_corrupt.tokenizers.lost_text import LostText, lost_text
 
 CHUNK_BYTES = 1_000_000
 
 
-@dataclasses.dataclass(frozen=True)
-class Document:
+class Document(NamedTuple):
     """The part of one document that a chunk holds.
 
     Attributes:
         number: The document's number within its source.
-        lines: Its lines in this chunk.
         is_start: Whether the document begins here, not in the chunk before.
+        num_lines: How many of the chunk's lines are its.
+        text_bytes: Their size in UTF-8.
     """
 
     number: int
-    lines: list[str]
     is_start: bool
+    num_lines: int
+    text_bytes: int
 
 
 @dataclasses.dataclass(frozen=True)
@@ -43,14 +48,48 @@ class Chunk:
     Attributes:
         source: The source's number within the corpus.
         index: The chunk's number within the source.
-        documents: The lines by document.
-        text_bytes: Their size in UTF-8.
+        documents: The documents in it, in the order of their lines.
+        lines: The lines of all documents.
     """
 
     source: int
     index: int
     documents: list[Document]
-    text_bytes: int
+    lines: list[str]
+
+
+@dataclasses.dataclass(frozen=True)
+class TokenizedChunk:
+    """A chunk whose lines have become token ids.
+
+    Attributes:
+        source: See `Chunk`.
+        index: See `Chunk`.
+        documents: See `Chunk`.
+        token_ids: int32 [tokens], those of all lines.
+        lengths: int64 [lines], how many are each line's.
+        lost: Characters that the vocabulary does not know.
+    """
+
+    source: int
+    index: int
+    documents: list[Document]
+    token_ids: np.ndarray
+    lengths: np.ndarray
+    lost: LostText
+
+
+class SpecialIds(NamedTuple):
+    """The ids of a tokenizer that examples need."""
+
+    classify_id: int
+    separate_id: int
+    unknown_id: int
+
+    @classmethod
+    def of(cls, tokenizer: Tokenizer) -> "SpecialIds":
+        """Returns the ids of a tokenizer."""
+        return cls(tokenizer.classify_id, tokenizer.separate_id, tokenizer.unknown_id)
 
 
 @dataclasses.dataclass
@@ -71,12 +110,12 @@ class EncodedSplit:
     text_bytes: int = 0
     unknown_examples: int = 0
 
-    def add(self, example: Example, tokenizer: Tokenizer) -> bool:
+    def add(self, example: Example, special: SpecialIds) -> bool:
         """Adds an example, if most of its tokens are known; returns whether it did."""
         count = example.token_ids.count
-        special = count(tokenizer.classify_id) + count(tokenizer.separate_id)
-        tokens = len(example.token_ids) - special
-        if 2 * count(tokenizer.unknown_id) > tokens:
+        packed = count(special.classify_id) + count(special.separate_id)
+        tokens = len(example.token_ids) - packed
+        if 2 * count(special.unknown_id) > tokens:
             self.unknown_examples += 1
             return False
         self.tokens += tokens
@@ -163,64 +202,82 @@ def read_chunks(
     Yields:
         The chunks in order.
     """
-    index, size, documents, last = 0, 0, [], -1
+    index, last, size, documents, lines = 0, -1, 0, [], []
     for document, line in source.lines():
-        if not documents or documents[-1].number != document:
-            documents.append(Document(document, [], is_start=document != last))
+        if not documents or documents[-1][0] != document:
+            documents.append([document, document != last, 0, 0])
             last = document
-        documents[-1].lines.append(line)
-        size += len(line.encode("utf-8"))
+        line_bytes = len(line.encode("utf-8"))
+        documents[-1][2] += 1
+        documents[-1][3] += line_bytes
+        size += line_bytes
+        lines.append(line)
         if size >= chunk_bytes:
-            yield Chunk(number, index, documents, size)
-            index, size, documents = index + 1, 0, []
+            yield Chunk(number, index, list(starmap(Document, documents)), lines)
+            index, size, documents, lines = index + 1, 0, [], []
     if documents:
-        yield Chunk(number, index, documents, size)
+        yield Chunk(number, index, list(starmap(Document, documents)), lines)
 
 
-def encode_chunk(
-    chunk: Chunk,
-    tokenizer: Tokenizer,
-    *,
-    max_length: int,
-    validation_fraction: float,
-    seed: int,
-) -> EncodedChunk:
-    """Builds the examples of a chunk; the result depends on the arguments alone.
+def tokenize_chunk(chunk: Chunk, tokenizer: Tokenizer) -> TokenizedChunk:
+    """Tokenizes the lines of a chunk.
 
     Args:
         chunk: The text.
         tokenizer: Its tokenizer.
+
+    Returns:
+        The token ids.
+    """
+    token_ids, lengths = tokenizer.encode_flat(chunk.lines)
+    lost = lost_text(tokenizer, chunk.lines, token_ids, lengths)
+    return TokenizedChunk(
+        chunk.source, chunk.index, chunk.documents, token_ids, lengths, lost
+    )
+
+
+def build_chunk(
+    chunk: TokenizedChunk,
+    *,
+    max_length: int,
+    validation_fraction: float,
+    seed: int,
+    special: SpecialIds,
+) -> EncodedChunk:
+    """Builds the examples of a chunk; the result depends on the arguments alone.
+
+    Args:
+        chunk: The token ids.
         max_length: Tokens of the longest example.
         validation_fraction: Share of the documents to hold out.
         seed: Seed of the held-out choice and of the example builder.
+        special: The tokenizer's ids.
 
     Returns:
         The examples and counts.
     """
     rng = random.Random(f"{seed} {chunk.source} {chunk.index}")
     train, validation = EncodedSplit(), EncodedSplit()
-    texts = [line for document in chunk.documents for line in document.lines]
-    encoded = tokenizer.encode_batch(texts)
-    lost, encoded = lost_text(tokenizer, texts, encoded), iter(encoded)
+    sentences = iter(unflattened(chunk.token_ids, chunk.lengths))
     train_ids: list[int] = []
-    for document in chunk.documents:
-        sentences = [next(encoded) for _ in document.lines]
+    for number, is_start, num_lines, text_bytes in chunk.documents:
         held_out = is_held_out(
-            chunk.source, document.number, fraction=validation_fraction, seed=seed
+            chunk.source, number, fraction=validation_fraction, seed=seed
         )
         split = validation if held_out else train
-        split.documents += document.is_start
-        split.text_bytes += sum(len(line.encode("utf-8")) for line in document.lines)
+        split.documents += is_start
+        split.text_bytes += text_bytes
         for example in build_examples(
-            sentences,
+            list(islice(sentences, num_lines)),
             max_length=max_length,
-            classify_id=tokenizer.classify_id,
-            separate_id=tokenizer.separate_id,
+            classify_id=special.classify_id,
+            separate_id=special.separate_id,
             rng=rng,
         ):
-            if split.add(example, tokenizer) and not held_out:
+            if split.add(example, special) and not held_out:
                 train_ids += example.token_ids
     counts = np.bincount(np.array(train_ids, "int64"), minlength=1)
-    packed = [tokenizer.classify_id, tokenizer.separate_id]
-    ids = np.setdiff1d(np.flatnonzero(counts), packed)
-    return EncodedChunk(train, validation, ids, counts[ids], lost)
+    ids = np.setdiff1d(
+        np.flatnonzero(counts), [special.classify_id, special.separate_id]
+    )
+    return EncodedChunk(train, validation, ids, counts[ids], chunk.lost)

@@ -265,9 +265,11 @@ class Corpus(list[Source]):
     left_out: dict[str, list]
 
     @property
-    def skipped(self) -> Counter:
-        """How many `"lines"` and `"rows"` the latest reading skipped."""
-        return sum((source.skipped for source in self), Counter())
+    def skipped(self) -> tuple[int, int]:
+        """How many lines and how many rows the latest reading skipped."""
+        return tuple(
+            sum(source.skipped[kind] for source in self) for kind in ("lines", "rows")
+        )
 
 
 def open_corpus(

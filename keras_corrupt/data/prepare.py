@@ -1,24 +1,15 @@
 """Corpus to a directory of examples, on one machine with several processes."""
 
-import concurrent.futures
-import multiprocessing
 import os
 import sys
-import threading
 import time
-from collections import Counter, deque
-from collections.abc import Iterable, Iterator, Sequence
+from collections import Counter
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from keras_corrupt.data.chunks import (
-    Chunk,
-    EncodedChunk,
-    Totals,
-    encode_chunk,
-    read_chunks,
-)
+from keras_corrupt.data.chunks import Chunk, EncodedChunk, Totals, read_chunks
 from keras_corrupt.data.corpus import Source
-from keras_corrupt.data.info import DatasetError, DatasetInfo, Shard, load_dataset_info
+from keras_corrupt.data.info import DatasetInfo, Shard, load_dataset_info
 from keras_corrupt.data.plan import Plan
 from keras_corrupt.data.prepared_directory import (
     ShardWriter,
@@ -34,11 +25,8 @@ from keras_corrupt.data.segmentation import (
     unknown_examples,
     warnings,
 )
-from keras_corrupt.devices.log_level import hide_start_up_lines
-from keras_corrupt.tokenizers import Tokenizer, load
-
-# Below this much stored text, starting processes costs more than it saves.
-_ONE_PROCESS_BYTES = 4_000_000
+from keras_corrupt.data.workers import default_workers, encode_chunks
+from keras_corrupt.tokenizers import Tokenizer
 
 
 def prepare_dataset(
@@ -71,9 +59,8 @@ def prepare_dataset(
     not depend on the number of workers.
 
     A script that calls this with several workers needs the usual
-    `if __name__ == "__main__":` around its code. Each worker imports the script, so
-    what the script imports at its top (TensorFlow, Keras) costs memory and time once
-    per worker; `python -m keras_corrupt.data prepare` does without.
+    `if __name__ == "__main__":` around its code. Each worker imports the script, and
+    with it what the script imports at its top.
 
     Args:
         corpus: What to read; see `open_corpus`.
@@ -91,7 +78,8 @@ def prepare_dataset(
         validation_fraction: Share of the documents to hold out; each split needs one.
         shard_bytes: Size of a training shard, passed by one record at most.
         seed: Seed of the held-out choice and of the example builder.
-        workers: Processes; by default one for each available CPU.
+        workers: Processes, this one included; by default one for each available CPU,
+            four at most, and one for little text.
         on_bad_bytes: `"error"`, or `"skip"` to leave out lines that are not UTF-8.
         on_bad_rows: `"error"`, or `"skip"` to leave out lines of a `.jsonl` file that
             are no JSON object with a string in the field "text".
@@ -154,15 +142,16 @@ def prepare_dataset(
         check_lost_text(segmentation, used.kind, given is not None)
         totals = Totals(used.vocabulary_size)
         shards = _Shards(partial, shard_bytes)
-        options = {
-            "max_length": sequence_length,
-            "validation_fraction": validation_fraction,
-            "seed": seed,
-        }
-        workers = workers or _default_workers(sources)
+        used.expect(sum(source.size for source in sources))
         report.start()
-        size = sum(source.size or 0 for source in sources)
-        for encoded in _encode(_chunks(sources), partial, options, workers, size):
+        for encoded in encode_chunks(
+            _chunks(sources),
+            used,
+            workers or default_workers(sources),
+            max_length=sequence_length,
+            validation_fraction=validation_fraction,
+            seed=seed,
+        ):
             totals.add(encoded)
             shards.add(encoded)
             report.update(totals)
@@ -264,77 +253,6 @@ class _Progress:
         )
 
 
-def _default_workers(sources: Sequence[Source]) -> int:
-    size = sum(source.size for source in sources)
-    # TFDS does not tell its size before it is read.
-    known = all(source.size for source in sources)
-    if known and size < _ONE_PROCESS_BYTES:
-        return 1
-    if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1
-
-
 def _chunks(sources: Sequence[Source]) -> Iterator[Chunk]:
     for number, source in enumerate(sources):
         yield from read_chunks(source, number)
-
-
-def _encode(
-    chunks: Iterable[Chunk], directory: Path, options: dict, workers: int, size: int
-) -> Iterator[EncodedChunk]:
-    """Encodes chunks in processes, in order; few are in memory at a time."""
-    if workers == 1:
-        tokenizer = load(directory)
-        tokenizer.expect(size)
-        for chunk in chunks:
-            yield encode_chunk(chunk, tokenizer, **options)
-        return
-    pool = concurrent.futures.ProcessPoolExecutor(
-        workers,
-        multiprocessing.get_context("spawn"),
-        initializer=_start_worker,
-        initargs=(directory, options, size // workers),
-    )
-    pending: deque[concurrent.futures.Future] = deque()
-    try:
-        for chunk in chunks:
-            pending.append(pool.submit(_encode_in_worker, chunk))
-            if len(pending) > 2 * workers:
-                yield pending.popleft().result()
-        while pending:
-            yield pending.popleft().result()
-    except concurrent.futures.process.BrokenProcessPool as error:
-        raise DatasetError(
-            "a worker process ended unexpectedly. If this is a script, put its code "
-            'under `if __name__ == "__main__":`; if the machine ran out of memory, '
-            "pass fewer workers (workers=1 starts none)."
-        ) from error
-    finally:
-        pool.shutdown(cancel_futures=True)
-
-
-_worker: tuple[Tokenizer, dict]
-
-
-def _start_worker(directory: Path, options: dict, size: int) -> None:
-    global _worker
-    # The processes are the parallelism; threads in each would compete.
-    os.environ["TOKENIZERS_PARALLELISM"] = "false"
-    # TensorFlow Text brings TensorFlow, which would take the accelerator's memory.
-    os.environ["CUDA_VISIBLE_DEVICES"] = "-1"
-    hide_start_up_lines()
-    _worker = load(directory), options
-    _worker[0].expect(size)
-    threading.Thread(target=_end_with_parent, daemon=True).start()
-
-
-def _end_with_parent() -> None:
-    # A killed parent cannot stop its workers.
-    multiprocessing.parent_process().join()
-    os._exit(1)
-
-
-def _encode_in_worker(chunk: Chunk) -> EncodedChunk:
-    tokenizer, options = _worker
-    return encode_chunk(chunk, tokenizer, **options)

@@ -8,7 +8,6 @@ import errno
 import hashlib
 import os
 import shutil
-from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -225,8 +224,10 @@ class ShardWriter:
         Raises:
             OSError: If the disk is full.
         """
-        with self._os_errors():
+        try:
             self._writer.write(record)
+        except self._tf_error as error:
+            raise _full_disk(error) from error
         self._digest.update(len(record).to_bytes(8, "little") + record)
         self.examples += 1
         # A record's frame: length and two checksums.
@@ -241,20 +242,19 @@ class ShardWriter:
         Raises:
             OSError: If the disk is full.
         """
-        with self._os_errors():
+        try:
             self._writer.close()
+        except self._tf_error as error:
+            raise _full_disk(error) from error
         if self.path.stat().st_size != self.bytes:
             raise OSError(errno.ENOSPC, f"{self.path} was not written whole")
         digest = self._digest.hexdigest()
         return Shard(self.path.name, self.examples, self.bytes, digest)
 
-    @contextlib.contextmanager
-    def _os_errors(self):
-        # TensorFlow reports a full disk as an error class of its own.
-        try:
-            yield
-        except self._tf_error as error:
-            raise OSError(errno.ENOSPC, error.message) from error
+
+def _full_disk(error) -> OSError:
+    # TensorFlow reports it as an error class of its own.
+    return OSError(errno.ENOSPC, error.message)
 
 
 def finish_directory(
@@ -266,7 +266,7 @@ def finish_directory(
     tokenizer: Tokenizer,
     totals: Totals,
     shards: dict[str, list[Shard]],
-    skipped: Counter,
+    skipped: tuple[int, int],
     segmentation: dict,
 ) -> None:
     """Writes the token counts and, last, `dataset.json`.
@@ -279,7 +279,7 @@ def finish_directory(
         tokenizer: The tokenizer used.
         totals: Counts over all chunks.
         shards: Files of each split.
-        skipped: How many lines and rows were left out: see `Source.skipped`.
+        skipped: How many lines and rows were left out.
         segmentation: By `describe_segmentation`, of a sample.
 
     Raises:
@@ -312,8 +312,8 @@ def finish_directory(
             max_length=settings["sequence_length"],
             vocabulary_size=tokenizer.vocabulary_size,
             tokenizer_fingerprint=tokenizer.fingerprint,
-            skipped_lines=skipped.get("lines", 0),
-            skipped_rows=skipped.get("rows", 0),
+            skipped_lines=skipped[0],
+            skipped_rows=skipped[1],
             segmentation=segmentation,
             **splits,
         )

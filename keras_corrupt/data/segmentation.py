@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from keras_corrupt.data.info import DatasetError
 from keras_corrupt.tokenizers import Tokenizer
 from keras_corrupt.tokenizers.lost_text import LONG_WORD, LostText, lost_text
-from keras_corrupt.tokenizers.tokenizer import is_word_character
+from keras_corrupt.tokenizers.vocabulary import is_word_character
 
 _PUNCTUATION = string.punctuation + "„“”‚‘’«»‹›–—…¿¡"
 # Vocabularies of 4,000 to 30,000 tokens cut words of their own language into 1.1 to 1.9

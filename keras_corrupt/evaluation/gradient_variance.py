@@ -290,7 +290,7 @@ def load(preset, load_weights):
     return cls(**config, tokenizer=tokenizer)
 
 
-@ends_in_a_line("The same command begins again.")
+@ends_in_a_line("Run the same command again: it begins anew.")
 def main():
     """Runs the command line."""
     hide_start_up_lines()

@@ -134,7 +134,7 @@ def measure(preset, split, pooling):
     return similarity(*vectors, split.labels)
 
 
-@ends_in_a_line("The same command begins again.")
+@ends_in_a_line("Run the same command again: it begins anew.")
 def main():
     """Runs the command line."""
     hide_start_up_lines()

@@ -199,7 +199,7 @@ def _input_lines():
     return split_lines(sys.stdin.read())
 
 
-@ends_in_a_line("The same command begins again.")
+@ends_in_a_line("Run the same command again: it begins anew.")
 def main() -> None:
     """Runs the command line."""
     hide_start_up_lines()

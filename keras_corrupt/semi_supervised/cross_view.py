@@ -272,7 +272,7 @@ class ParsingConfig(CrossViewConfig):
     label_smoothing: tyro.conf.Suppress[float] = 0.0  # the thesis's is of tags
 
 
-@ends_in_a_line("The same command goes on with what is complete.")
+@ends_in_a_line("Run the same command again to go on.")
 def main(config, make_task, description):
     """Runs a recipe from the command line.
 

@@ -142,10 +142,7 @@ def unlabelled_of(config):
     )
     found = unlabelled_sentences(corpus, config.in_words)
     sentences = Sentences(islice(found, config.max_unlabelled))
-    skipped = corpus.skipped
-    sentences.left_out = describe_left_out(
-        corpus.left_out, skipped["lines"], skipped["rows"]
-    )
+    sentences.left_out = describe_left_out(corpus.left_out, *corpus.skipped)
     return sentences
 
 

@@ -8,8 +8,12 @@ from tokenizers import normalizers, pre_tokenizers
 
 from keras_corrupt.tokenizers.normalization import case_and_accents
 from keras_corrupt.tokenizers.roles import SPECIAL_TOKENS
-from keras_corrupt.tokenizers.tokenizer import Tokenizer, is_word_character
-from keras_corrupt.tokenizers.vocabulary import check_size, even_sample
+from keras_corrupt.tokenizers.tokenizer import Tokenizer
+from keras_corrupt.tokenizers.vocabulary import (
+    check_size,
+    even_sample,
+    is_word_character,
+)
 
 # How the vocabulary writes the byte of a space.
 _SPACE = "Ġ"

@@ -8,6 +8,7 @@ this way, and texts that have one on which they disagree are left to BERT's way.
 
 import functools
 import itertools
+import sys
 import unicodedata
 from collections.abc import Callable, Sequence
 
@@ -40,28 +41,32 @@ class FastWordPieces:
         self._ids = np.array([*(i for _, i in tokens), self._unknown_id], "int32")
         self._characters = _characters(**tokenizer.flags)
 
-    def encode_batch(self, texts: Sequence[str]) -> list[list[int] | None]:
-        """Encodes texts, without special tokens.
+    def encode_flat(
+        self, texts: Sequence[str]
+    ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Encodes the texts on which the two libraries agree, without special tokens.
 
         Args:
             texts: Any strings.
 
         Returns:
-            The token ids of each, or None where the two libraries might differ.
+            The token ids of these texts, int32 [tokens]; how many are each text's,
+            int64 [texts], 0 of the others; and which texts these are, bool [texts].
         """
-        encoded: list[list[int] | None] = [None] * len(texts)
-        agreed = np.flatnonzero(self._characters.agree(texts)).tolist()
-        ids, splits = self._encode([texts[i] for i in agreed])
-        ids = self._ids[ids]
+        done = self._characters.agree(texts)
+        agreed = np.flatnonzero(done)
+        ids, splits = self._encode([texts[i] for i in agreed.tolist()])
+        ids, lengths = self._ids[ids], np.diff(splits)
         # A word of more than 100 bytes is unknown to the one library, one of more than
         # 100 characters to the other.
         unknown = np.flatnonzero(ids == self._unknown_id)
-        unknown = set(np.searchsorted(splits[1:], unknown, "right").tolist())
-        ids = ids.tolist()
-        for row, (start, stop) in enumerate(itertools.pairwise(splits.tolist())):
-            if row not in unknown:
-                encoded[agreed[row]] = ids[start:stop]
-        return encoded
+        is_known = np.ones(len(agreed), bool)
+        is_known[np.searchsorted(splits[1:], unknown, "right")] = False
+        done[agreed] = is_known
+        ids = ids[np.repeat(is_known, lengths)]
+        of_all = np.zeros(len(texts), "int64")
+        of_all[agreed] = lengths * is_known
+        return ids, of_all, done
 
 
 class Characters:
@@ -148,6 +153,10 @@ def _encoder(
     import tensorflow as tf
     import tensorflow_text
 
+    if "keras" in sys.modules:  # It may compute with JAX, which needs the GPU.
+        from keras_corrupt.devices.accelerators import leave_to_jax
+
+        leave_to_jax()
     lowercase, strip_accents = flags["lowercase"], flags["strip_accents"]
     normalizer = _normalizer(lowercase and strip_accents)  # it does both or neither
     with tf.init_scope(), tf.device("CPU"):

@@ -33,7 +33,8 @@ class LostText(NamedTuple):
 def lost_text(
     tokenizer: Tokenizer,
     texts: Sequence[str],
-    encoded: Iterable[Sequence[int]] | None = None,
+    token_ids: np.ndarray | None = None,
+    lengths: np.ndarray | None = None,
 ) -> LostText:
     """Counts the characters of texts, and those that a tokenizer loses.
 
@@ -42,8 +43,9 @@ def lost_text(
     Args:
         tokenizer: The tokenizer.
         texts: Any strings.
-        encoded: Their token ids, if they are known, which spares the texts that have
-            no unknown token.
+        token_ids: Their token ids by `Tokenizer.encode_flat`, if they are known, which
+            spares the texts that have no unknown token.
+        lengths: How many are each text's.
 
     Returns:
         The counts.
@@ -55,9 +57,10 @@ def lost_text(
     LostText(characters=11, lost=7, in_long_words=0)
     """
     characters = sum(len("".join(text.split())) for text in texts)
-    if encoded is not None:
-        pairs = zip(texts, encoded, strict=True)
-        texts = [text for text, ids in pairs if tokenizer.unknown_id in ids]
+    if token_ids is not None:
+        unknown = token_ids == tokenizer.unknown_id
+        has_unknown = np.unique(np.repeat(np.arange(len(texts)), lengths)[unknown])
+        texts = [texts[number] for number in has_unknown]
     lost = in_long_words = 0
     found = tokenizer.encode_with_offsets(texts)
     for text, (ids, offsets) in zip(texts, found, strict=True):

@@ -4,12 +4,12 @@ import functools
 import hashlib
 import json
 import os
-import unicodedata
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 import numpy as np
 import tokenizers
 
+from keras_corrupt.tokenizers.flat_ids import flattened
 from keras_corrupt.tokenizers.normalization import normalization_flags
 from keras_corrupt.tokenizers.offsets import add_marks, leave_out_space
 from keras_corrupt.tokenizers.reading import parse_engine, read_text
@@ -180,6 +180,24 @@ class Tokenizer:
     def _encode_batch(self, texts: list[str]) -> list[list[int]]:
         encodings = self._engine.encode_batch_fast(texts, add_special_tokens=False)
         return [encoding.ids for encoding in encodings]
+
+    def encode_flat(self, texts: Sequence[str]) -> tuple[np.ndarray, np.ndarray]:
+        """Encodes much text, without special tokens.
+
+        Args:
+            texts: Any strings.
+
+        Returns:
+            The token ids of all texts, int32 [tokens], and how many are each text's,
+            int64 [texts].
+
+        Raises:
+            ValueError: If something is no text.
+        """
+        return self._encode_flat(text_list(texts))
+
+    def _encode_flat(self, texts: list[str]) -> tuple[np.ndarray, np.ndarray]:
+        return flattened(self._encode_batch(texts))
 
     def expect(self, characters: int) -> None:
         """Tells how much text is to come, for what is slow to start and then fast."""
@@ -399,11 +417,6 @@ class Tokenizer:
             with open(path + ".partial", "w", encoding="utf-8", newline="\n") as file:
                 file.write(text)
             os.replace(path + ".partial", path)
-
-
-def is_word_character(character: str) -> bool:
-    """Returns whether a character is a letter, a mark or a digit (Unicode L, M, N)."""
-    return unicodedata.category(character)[0] in "LMN"
 
 
 def sha256(strings: Iterable[str]) -> str:

@@ -1,6 +1,7 @@
 """Training of vocabularies, reproducibly and in bounded memory."""
 
 import re
+import unicodedata
 from collections import Counter
 from collections.abc import Iterable, Sequence
 
@@ -17,6 +18,11 @@ ALPHABET_SIZE, COVERAGE = 1000, 0.9995
 _LONGEST_WORD = 1000
 #: Tokens of the largest vocabulary, twice that of the largest in use.
 MAX_TOKENS = 1 << 21
+
+
+def is_word_character(character: str) -> bool:
+    """Returns whether a character is a letter, a mark or a digit (Unicode L, M, N)."""
+    return unicodedata.category(character)[0] in "LMN"
 
 
 def check_size(vocabulary_size: int) -> None:

@@ -10,9 +10,11 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from importlib import metadata
 
+import numpy as np
 import tokenizers
 from tokenizers import normalizers
 
+from keras_corrupt.tokenizers.flat_ids import flattened, unflattened
 from keras_corrupt.tokenizers.reading import read_vocabulary
 from keras_corrupt.tokenizers.roles import SPECIAL_TOKENS, find_roles
 from keras_corrupt.tokenizers.tokenizer import Tokenizer, sha256
@@ -161,19 +163,25 @@ class WordPieceTokenizer(Tokenizer):
         return {VOCABULARY_FILE: lines, **super().files()}
 
     def _encode_batch(self, texts):
+        return unflattened(*self._encode_flat(texts))
+
+    def _encode_flat(self, texts):
         # After the first megabytes, or as soon as so much text is expected, most texts
         # go through TensorFlow Text, where it is installed. The ids are the same.
         size = sum(map(len, texts))
         self.expect(size)
         start = _START if "tensorflow" in sys.modules else _START_ALONE
         if size < _CALL or self._characters < start or not self._fast:
-            return super()._encode_batch(texts)
-        encoded = self._fast.encode_batch(texts)
-        left = [number for number, ids in enumerate(encoded) if ids is None]
-        others = super()._encode_batch([texts[number] for number in left])
-        for number, ids in zip(left, others, strict=True):
-            encoded[number] = ids
-        return encoded
+            return flattened(super()._encode_batch(texts))
+        fast, lengths, done = self._fast.encode_flat(texts)
+        left = np.flatnonzero(~done)
+        slow, lengths[left] = flattened(
+            super()._encode_batch([texts[number] for number in left.tolist()])
+        )
+        is_fast = np.repeat(done, lengths)
+        token_ids = np.empty(len(is_fast), "int32")
+        token_ids[is_fast], token_ids[~is_fast] = fast, slow
+        return token_ids, lengths
 
     def expect(self, characters: int) -> None:
         """See `Tokenizer`."""

@@ -9,6 +9,7 @@ import time
 
 import keras
 import numpy as np
+from keras import ops
 
 from keras_corrupt.devices.distribution import ALONE
 from keras_corrupt.training.phases import WHOLE_RUN
@@ -301,7 +302,11 @@ class Intervals(keras.callbacks.Callback):
             # Computed here: all processes must do what any does on the devices.
             logs["learning_rate"] = float(self.model.optimizer.learning_rate)
             norm = getattr(self.model.optimizer, GRADIENT_NORM, None)
-            logs |= {} if norm is None else {GRADIENT_NORM: float(norm)}
+            logs |= (
+                {}
+                if norm is None
+                else {GRADIENT_NORM: float(ops.convert_to_numpy(norm))}
+            )
             for listener in self.listeners:
                 listener.on_interval_end(self.step, logs)
         self.checkpoints.save(self.model, self.step, self.phase)

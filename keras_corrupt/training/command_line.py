@@ -16,7 +16,7 @@ from keras_corrupt.training.data_of_run import check_flags, names_of
 from keras_corrupt.training.short_runs import note, of_short_run
 
 
-@ends_in_a_line("The same command goes on with what is complete.")
+@ends_in_a_line("Run the same command again to go on.")
 def main(recipe, description, run=None, **variants):
     """Runs a recipe from the command line.
 

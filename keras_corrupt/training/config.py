@@ -62,7 +62,8 @@ class PretrainConfig:
     """What to do with lines of `.jsonl` files that are no JSON object with a string in
     the field "text"."""
     workers: int | None = None
-    """Processes that prepare examples; one for each core if not given."""
+    """Processes that prepare examples; by default one for each core, four at most, and
+    one for little text."""
 
     # The objective's own options, with the paper's values.
     objective: tyro.conf.Suppress[dict[str, Any]] = dataclasses.field(

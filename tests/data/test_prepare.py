@@ -76,10 +76,14 @@ def test_long_documents_are_cut_into_chunks(tmp_path):
     (source,) = open_corpus(str(tmp_path))
     chunks = list(read_chunks(source, 3, chunk_bytes=15))
     assert [(chunk.source, chunk.index) for chunk in chunks] == [(3, 0), (3, 1)]
-    pieces = [[(d.number, d.lines, d.is_start) for d in c.documents] for c in chunks]
-    assert pieces == [
-        [(0, ["first line", "second line"], True)],
-        [(0, ["third"], False), (1, ["other"], True)],
+    # Number, whether it begins here, lines and bytes.
+    assert [chunk.documents for chunk in chunks] == [
+        [(0, True, 2, 21)],
+        [(0, False, 1, 5), (1, True, 1, 5)],
+    ]
+    assert [chunk.lines for chunk in chunks] == [
+        ["first line", "second line"],
+        ["third", "other"],
     ]
 
 
@@ -92,7 +96,7 @@ def test_a_second_call_does_nothing(corpus, settings, tmp_path, monkeypatch):
     options = settings | {"output": tmp_path / "examples"}
     first = prepare_dataset(corpus, **options)
     before = {p.name: p.stat().st_mtime_ns for p in first.directory.iterdir()}
-    monkeypatch.setattr(prepare, "encode_chunk", None)
+    monkeypatch.setattr(prepare, "encode_chunks", None)
     assert prepare_dataset(corpus, **options | {"workers": 3}) == first
     assert before == {p.name: p.stat().st_mtime_ns for p in first.directory.iterdir()}
 
@@ -151,7 +155,9 @@ def test_what_is_left_out_is_recorded_and_shown(
     flags += ["--sequence_length", 32, "--validation_fraction", 0.1]
     flags += ["--on_bad_bytes", "skip", "--on_bad_rows", "skip"]
     monkeypatch.setattr(sys, "argv", ["data", "prepare", *map(str, flags)])
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "0")
     main()
+    assert os.environ["CUDA_VISIBLE_DEVICES"] == "-1"
     printed = capsys.readouterr().out
     assert f"  from {corpus}/a.txt, {corpus}/b.jsonl; left out: 1 files" in printed
     assert f".md (first: {corpus}/c.md), 1 lines that are not UTF-8, 2 lines" in printed
@@ -315,7 +321,7 @@ def test_ctrl_c_ends_in_a_line(corpus, tmp_path, monkeypatch, capsys):
         main()
     assert caught.value.code == 130
     last = capsys.readouterr().err.splitlines()[-1]
-    assert last == "Stopped. The same command begins again."
+    assert last == "Stopped. Run the same command again: it begins anew."
     assert list(tmp_path.iterdir()) == []
 
 

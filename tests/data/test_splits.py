@@ -2,12 +2,11 @@ import re
 
 import pytest
 
-from keras_corrupt.data import prepare
 from keras_corrupt.data.corpus import CorpusError, open_corpus
 from keras_corrupt.data.info import DatasetError
 from keras_corrupt.data.prepare import prepare_dataset
 from keras_corrupt.data.splits import held_out_lines, is_held_out
-from keras_corrupt.tokenizers import KINDS, WordPieceTokenizer
+from keras_corrupt.tokenizers import KINDS, WordPieceTokenizer, load
 
 pytestmark = pytest.mark.tensorflow_only
 
@@ -93,7 +92,7 @@ def test_umlauts(kind, tmp_path, capsys):
         prepare_dataset(
             str(tmp_path / "a.txt"), output, strip_accents=strip_accents, **options
         )
-        tokenizer = prepare.load(output)
+        tokenizer = load(output)
         assert expected in tokenizer.decode(tokenizer.encode(text))
     said = capsys.readouterr().err
     assert ("can be exported" in said) == (kind != "wordpiece")

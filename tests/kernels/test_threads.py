@@ -44,12 +44,14 @@ def compiled_halve():
 @pytest.fixture
 def machine(tmp_path, monkeypatch):
     """Eight processors in no container; returns a function that writes its files."""
-    from keras_corrupt.kernels.fused import cpus
+    import tensorflow as tf
+
+    from keras_corrupt.devices import cpus
 
     monkeypatch.setattr(cpus, "ROOT", tmp_path)
     monkeypatch.setattr(os, "cpu_count", lambda: 8)
     monkeypatch.setattr(os, "sched_getaffinity", lambda _: range(8), raising=False)
-    threading = cpus.tf.config.threading
+    threading = tf.config.threading
     monkeypatch.setattr(threading, "get_intra_op_parallelism_threads", lambda: 0)
 
     def write(**files):

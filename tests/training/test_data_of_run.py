@@ -1,6 +1,7 @@
 """The examples of a run: what it reads, and what it says of those it cannot."""
 
 import dataclasses
+import os
 import re
 import shutil
 import struct
@@ -9,9 +10,11 @@ from pathlib import Path
 
 import pytest
 
+from keras_corrupt.data import DatasetError
 from keras_corrupt.training import (
     main,
     pretrain,
+    runner,
     starting,
 )
 from tests.training.conftest import command_line
@@ -71,6 +74,51 @@ def test_what_separates_documents_reaches_the_examples(config, corpus, monkeypat
     with pytest.raises(Started):
         pretrain(dataclasses.replace(config, **changes))
     assert asked["documents"] == "lines"
+
+
+@pytest.mark.tensorflow_only
+@pytest.mark.parametrize("made", ["by the run", "before"])
+def test_a_moved_project_goes_on(
+    config, prepared, finished, write_corpus, tmp_path, monkeypatch, made
+):
+    """All its files have other paths and times; what is in them counts."""
+
+    def start(*_):
+        raise Started
+
+    def of(folder):
+        corpus = (str(folder / "en.txt"),) if made == "by the run" else ()
+        return dataclasses.replace(
+            config,
+            corpus=corpus,
+            data=None if corpus else str(folder / "prepared"),
+            mix=((str(folder / "old.txt"), 0.25),),
+            init_from=str(folder / "preset"),
+            output=str(folder / "run"),
+        )
+
+    before, after = tmp_path / "before", tmp_path / "after"
+    before.mkdir()
+    write_corpus(before / "en.txt", seed=1)
+    write_corpus(before / "old.txt", seed=2)
+    shutil.copytree(prepared.directory, before / "prepared")
+    shutil.copytree(finished.directory / "preset", before / "preset")
+    monkeypatch.setattr(runner, "build", start)
+    with pytest.raises(Started):
+        pretrain(of(before))
+    before.rename(after)
+    for path in after.rglob("*"):
+        os.utime(path)
+    with pytest.raises(Started):
+        pretrain(of(after))
+
+    with (after / "preset" / "config.json").open("a") as file:
+        file.write("\n")
+    with pytest.raises(ValueError, match="has another --init_from than the run"):
+        pretrain(of(after))
+    write_corpus(after / "old.txt", seed=3)
+    with pytest.raises(DatasetError, match=r"old\.txt: was not there"):
+        pretrain(of(after))
 
 
 @pytest.mark.tensorflow_only

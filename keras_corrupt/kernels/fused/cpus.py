@@ -1,13 +1,8 @@
 """How many threads may compute at once."""
 
-import math
-import os
-from pathlib import Path
-
 import tensorflow as tf
 
-#: Where the files of the system are, which tests replace.
-ROOT = Path("/")
+from keras_corrupt.devices.cpus import available_cpus
 
 
 def thread_count():
@@ -15,36 +10,8 @@ def thread_count():
 
     That is as many as TensorFlow's own operations are allowed by
     `tf.config.threading.set_intra_op_parallelism_threads`, but not more than there
-    are processors for this process, or than its container pays for.
+    are processors for this process.
     """
-    limits = [os.cpu_count() or 1, *map(math.ceil, _quotas())]
-    if hasattr(os, "sched_getaffinity"):
-        limits.append(len(os.sched_getaffinity(0)))
-    limits.append(tf.config.threading.get_intra_op_parallelism_threads() or limits[0])
-    return max(1, min(limits))
-
-
-def _quotas():
-    """Yields the processors' worth of time of each Linux control group above us."""
-    for line in _read("proc/self/cgroup").splitlines():
-        _, controllers, path = line.split(":", 2)
-        own = Path(path.strip("/"))
-        for group in (own, *own.parents):
-            if not controllers:  # version 2
-                quota = _read(f"sys/fs/cgroup/{group}/cpu.max").split()
-            elif "cpu" in controllers.split(","):
-                folder = f"sys/fs/cgroup/cpu/{group}"
-                files = ("cpu.cfs_quota_us", "cpu.cfs_period_us")
-                quota = [_read(f"{folder}/{name}").strip() for name in files]
-            else:
-                continue
-            # Without a limit it says "max", or -1; without a file it is empty.
-            if len(quota) == 2 and all(n.isdecimal() for n in quota):
-                yield int(quota[0]) / int(quota[1])
-
-
-def _read(path):
-    try:
-        return (ROOT / path).read_text()
-    except OSError:
-        return ""
+    available = available_cpus()
+    allowed = tf.config.threading.get_intra_op_parallelism_threads()
+    return min(available, allowed or available)

@@ -3,6 +3,7 @@
 import dataclasses
 import json
 import runpy
+import shutil
 from pathlib import Path
 
 import keras
@@ -280,7 +281,7 @@ def test_a_task_is_tagging_or_parsing(files, tmp_path):
         train(Other, config_of(files, tmp_path / "run"))
 
 
-def test_a_directory_is_of_one_run(files, task, finished):
+def test_a_directory_is_of_one_run(files, task, finished, tmp_path):
     run, _ = finished
     with pytest.raises(ValueError, match="mean_teacher: was 0.9, asked 0.8"):
         train(task, dataclasses.replace(tagger_config(files, run), mean_teacher=0.8))
@@ -288,6 +289,8 @@ def test_a_directory_is_of_one_run(files, task, finished):
     other = TaggingTask("pos", splits, scheme="plain")
     with pytest.raises(ValueError, match="another text"):
         train(other, tagger_config(files, run))
+    moved = shutil.copy(tagger_config(files, run).unlabelled[0], tmp_path / "moved.txt")
+    train(task, dataclasses.replace(tagger_config(files, run), unlabelled=(moved,)))
 
 
 @pytest.mark.tensorflow_only  # What it is told by is tested on both.
