@@ -20,6 +20,7 @@ import tensorflow as tf
 
 from keras_corrupt.data.autotuning import without_autotuning
 from keras_corrupt.tokenizers import WordPieceTokenizer
+from tests.reach import changed_files, is_reached
 from tests.slow import is_slow
 
 #: Tests of code that computes nothing with Keras: one backend is enough.
@@ -72,9 +73,17 @@ SIZES = {
 }
 
 
+def pytest_addoption(parser):
+    parser.addoption(
+        "--reached",
+        action="store_true",
+        help="leave out slow tests that no change since full_run.txt can reach",
+    )
+
+
 @pytest.hookimpl(tryfirst=True)  # Before `-m` chooses.
-def pytest_collection_modifyitems(items):
-    here = Path(__file__).parent
+def pytest_collection_modifyitems(config, items):
+    here, left_out = Path(__file__).parent, []
     for item in items:
         if here not in item.path.parents:  # an example in a docstring
             continue
@@ -84,8 +93,14 @@ def pytest_collection_modifyitems(items):
             item.add_marker("slow")
             whole_run = room not in COMPUTING or "whole_runs" in folders
             once |= whole_run and not item.get_closest_marker("both_backends")
+            path = item.path.relative_to(here.parent).as_posix()
+            if config.getoption("reached") and not is_reached(path, changed_files()):
+                left_out.append(item)
         if once:
             item.add_marker("tensorflow_only")
+    if left_out:
+        config.hook.pytest_deselected(items=left_out)
+        items[:] = [item for item in items if item not in left_out]
 
 
 # All that is iterated over passes through this method, also what Keras makes.
