@@ -34,6 +34,9 @@ from keras_corrupt.devices.distribution import ALONE
 from keras_corrupt.encoders import TextModel
 from keras_corrupt.encoders.token_spread import token_spread
 from keras_corrupt.evaluation.gradients import GradientOf
+from keras_corrupt.models.replaced_token_detection.generator_discriminator import (
+    GeneratorDiscriminator,
+)
 from keras_corrupt.training import PretrainConfig, command_line, runner
 from keras_corrupt.training.callbacks import validate, without_prefix
 from keras_corrupt.training.report import first_examples
@@ -252,10 +255,10 @@ def flattened(settings, prefix=""):
 
 
 def table(runs, names):
-    """Returns the last row of each run in Markdown."""
+    """Returns the last row of each run in Markdown, and when it was dead."""
     lines = [
-        "| settings | seed | step | MLM loss | RTD loss | AUC | spread |",
-        "|---|---:|---:|---:|---:|---:|---:|",
+        "| settings | seed | step | MLM loss | RTD loss | AUC | spread | dead at |",
+        "|---|---:|---:|---:|---:|---:|---:|---:|",
     ]
     for name, (settings, rows) in sorted(
         zip(names, runs, strict=True), key=lambda pair: (pair[0], pair[1][0]["seed"])
@@ -264,9 +267,20 @@ def table(runs, names):
         lines.append(
             f"| {name} | {settings['seed']} | {last['step']:,} "
             f"| {last['mlm_loss']:.2f} | {last['rtd_loss']:.4f} "
-            f"| {last['rtd_auc']:.3f} | {last['spread'][-1]:.4f} |"
+            f"| {last['rtd_auc']:.3f} | {last['spread'][-1]:.4f} "
+            f"| {dead_at(settings, rows)} |"
         )
     return "\n".join(lines)
+
+
+def dead_at(settings, rows):
+    """Returns the step at which a run of the recipe would have stopped, as text."""
+    for row in rows:
+        metrics = {"token_spread": row["spread"][-1], "rtd_auc": row["rtd_auc"]}
+        judged = row["step"] >= settings["warmup_steps"]
+        if judged and GeneratorDiscriminator.collapse(None, metrics, None):
+            return f"{row['step']:,}"
+    return ""
 
 
 #: Title of a panel -> what it shows of a row, and whether on a logarithmic scale.

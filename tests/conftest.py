@@ -8,6 +8,7 @@ os.environ.setdefault(
     "--xla_backend_optimization_level=0 --xla_llvm_disable_expensive_passes=true",
 )
 
+import contextlib
 import functools
 import gc
 import importlib
@@ -118,6 +119,17 @@ if keras.backend.backend() == "jax":
 # modules and earlier tests' graphs are still in use.
 gc.set_threshold(50_000, 20, 100)
 gc.freeze()
+
+
+@contextlib.contextmanager
+def without_graphs():
+    """Has TensorFlow run models operation by operation.
+
+    Tracing a step takes as long as ten to thirty such steps.
+    """
+    tf.config.run_functions_eagerly(True)
+    yield
+    tf.config.run_functions_eagerly(False)
 
 
 #: Linux lets a process have 65,530 of them. JAX's compiled programs take several each,

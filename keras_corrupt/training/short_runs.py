@@ -2,17 +2,20 @@
 
 With beta_2 0.999 Adam's second moment remembers a thousand updates, in which the
 gradient of a short run becomes many times smaller. Deep detectors have died of it: see
-README.md in this folder.
+README.md in this folder. And a warm-up that is meant for a million updates would be
+most of a short run.
 """
 
 import dataclasses
 
 #: The largest beta_2 of a run that is shorter than its recipe's.
 SHORT_MEMORY = 0.98
+#: The largest share of its updates in which its rate rises.
+LONGEST_WARM_UP = 0.1
 
 
 def of_short_run(config, recipe, given):
-    """Lowers beta_2 in a run of fewer steps than its recipe has.
+    """Lowers beta_2 and the warm-up in a run of fewer steps than its recipe has.
 
     Args:
         config: A `PretrainConfig`, read from flags.
@@ -23,20 +26,33 @@ def of_short_run(config, recipe, given):
         A `PretrainConfig`.
 
     >>> from keras_corrupt.training import PretrainConfig
-    >>> recipe = PretrainConfig("Electra", "small", "run", steps=1000, beta_2=0.999)
-    >>> of_short_run(dataclasses.replace(recipe, steps=100), recipe, set()).beta_2
-    0.98
+    >>> recipe = PretrainConfig(
+    ...     "Electra", "small", "run", steps=1000, warmup_steps=50, beta_2=0.999)
+    >>> short = of_short_run(dataclasses.replace(recipe, steps=100), recipe, set())
+    >>> short.beta_2, short.warmup_steps
+    (0.98, 10)
     """
-    if config.steps >= recipe.steps or "beta_2" in given:
+    if config.steps >= recipe.steps:
         return config
-    return dataclasses.replace(config, beta_2=min(config.beta_2, SHORT_MEMORY))
+    lower = {
+        "beta_2": min(config.beta_2, SHORT_MEMORY),
+        "warmup_steps": min(config.warmup_steps, int(LONGEST_WARM_UP * config.steps)),
+    }
+    lower = {name: value for name, value in lower.items() if name not in given}
+    return dataclasses.replace(config, **lower)
 
 
 def note(config, recipe):
     """Returns a line about what `of_short_run` changed, an empty text if nothing."""
-    if config.beta_2 == recipe.beta_2 or config.steps >= recipe.steps:
+    changes = [
+        f"--{name} is {getattr(config, name):{form}} (the recipe's: "
+        f"{getattr(recipe, name):{form}})"
+        for name, form in (("beta_2", "g"), ("warmup_steps", ","))
+        if getattr(config, name) < getattr(recipe, name)
+    ]
+    if not changes or config.steps >= recipe.steps:
         return ""
     return (
-        f"Adam's beta_2 is {config.beta_2:g}, for {config.steps:,} steps; the recipe "
-        f"has {recipe.beta_2:g}, for {recipe.steps:,}. --beta_2 sets another."
+        f"For {config.steps:,} steps instead of the recipe's {recipe.steps:,}, "
+        f"{' and '.join(changes)}."
     )

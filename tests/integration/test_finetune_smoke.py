@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.conftest import without_graphs
 from tests.downstream.conftest import preset  # noqa: F401
 
 pytestmark = pytest.mark.tensorflow_only  # What recipes run is tested on both.
@@ -30,7 +31,8 @@ def run(name, output, monkeypatch, *flags):
     path = RECIPES / f"finetune_{name}.py"
     flags = ["--smoke", "--output", str(output), *flags]
     monkeypatch.setattr("sys.argv", [str(path), *flags])
-    runpy.run_path(str(path), run_name="__main__")
+    with without_graphs():
+        runpy.run_path(str(path), run_name="__main__")
     return json.loads((output / "results.json").read_text())
 
 

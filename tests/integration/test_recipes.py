@@ -27,6 +27,7 @@ from keras_corrupt.models import (
 from keras_corrupt.models.options import options_of
 from keras_corrupt.training import PretrainConfig
 from keras_corrupt.training.callbacks import read_metrics
+from tests.conftest import without_graphs
 
 ROOT = Path(__file__).parents[2]
 RECIPES = sorted(
@@ -80,7 +81,8 @@ def run(monkeypatch):
         monkeypatch.setattr("sys.argv", [str(path), *map(str, flags)])
         runpy.run_path(str(path), run_name="__main__")
 
-    return run_recipe
+    with without_graphs():
+        yield run_recipe
 
 
 def load(path):

@@ -21,6 +21,7 @@ from keras_corrupt.multitask.strategies import STRATEGIES, settings_of
 from keras_corrupt.tasks.task import Split
 from keras_corrupt.tasks.text_task import TextTask
 from keras_corrupt.training.out_of_memory import OutOfMemoryError
+from tests.conftest import without_graphs
 from tests.downstream.conftest import cats_and_dogs
 
 ROOT = Path(__file__).parents[2]
@@ -44,7 +45,8 @@ def small_tasks(train=24):
 
 @pytest.fixture
 def config(preset, tmp_path):
-    return small_config(preset, tmp_path / "out")
+    with without_graphs():
+        yield small_config(preset, tmp_path / "out")
 
 
 def small_config(preset, output, **changes):

@@ -11,6 +11,7 @@ from safetensors.numpy import load_file
 from keras_corrupt.devices import distribution
 from keras_corrupt.models import Electra, MaskedLM
 from keras_corrupt.training import PretrainConfig, pretrain
+from tests.conftest import without_graphs
 from tests.data.conftest import (  # noqa: F401
     corpus,
     prepared,
@@ -35,8 +36,8 @@ ELECTRA = {
 
 
 @contextlib.contextmanager
-def small_presets():
-    with pytest.MonkeyPatch.context() as patch:
+def small_runs():
+    with without_graphs(), pytest.MonkeyPatch.context() as patch:
         patch.setitem(Electra.presets, "tiny", ELECTRA)
         patch.setitem(MaskedLM.presets, "tiny", {"encoder": ENCODER, "mask_rate": 0.15})
         yield
@@ -44,7 +45,7 @@ def small_presets():
 
 @pytest.fixture(scope="module")
 def presets():
-    with small_presets():
+    with small_runs():
         yield
 
 
@@ -86,7 +87,7 @@ class Run:
 def finished(recipe, tmp_path_factory):
     directory = tmp_path_factory.mktemp("finished") / "run"
     config = dataclasses.replace(recipe, output=str(directory))
-    with small_presets(), contextlib.redirect_stdout(io.StringIO()) as printed:
+    with small_runs(), contextlib.redirect_stdout(io.StringIO()) as printed:
         model = pretrain(config)
     return Run(config, model, printed.getvalue(), directory)
 

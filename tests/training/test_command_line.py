@@ -103,21 +103,24 @@ def test_a_flag_that_does_not_exist_names_the_nearest(flag, capsys):
 
 
 @pytest.mark.parametrize(
-    "flags, beta_2",
+    "flags, beta_2, warmup_steps",
     [
-        ("", 0.999),
-        ("--steps 1000000", 0.999),
-        ("--steps 999999", 0.98),
-        ("--steps=5 --warmup_steps=1", 0.98),
-        ("--steps 5 --beta_2 0.999", 0.999),
-        ("--steps 5 --beta-2=0.95", 0.95),
-        ("--steps 2000000", 0.999),
+        ("", 0.999, 10_000),
+        ("--steps 1000000", 0.999, 10_000),
+        ("--steps 999999", 0.98, 10_000),
+        ("--steps 30000", 0.98, 3_000),
+        ("--steps=5 --warmup_steps=1", 0.98, 1),
+        ("--steps 50 --beta_2 0.999", 0.999, 5),
+        ("--steps 50 --beta-2=0.95 --warmup-steps 7", 0.95, 7),
+        ("--steps 2000000", 0.999, 10_000),
     ],
 )
-def test_beta_2_of_a_short_run_is_lower(flags, beta_2):
+def test_a_short_run_has_a_shorter_memory_and_warm_up(flags, beta_2, warmup_steps):
     config = parse(RECIPE, flags.split())
-    assert config.beta_2 == beta_2
-    assert bool(note(config, RECIPE)) == (beta_2 < 0.999)
+    assert (config.beta_2, config.warmup_steps) == (beta_2, warmup_steps)
+    told = note(config, RECIPE)
+    assert ("--beta_2 is" in told) == (beta_2 < 0.999)
+    assert ("--warmup_steps is" in told) == (warmup_steps < 10_000)
 
 
 def test_a_recipe_of_a_lower_beta_2_keeps_it():

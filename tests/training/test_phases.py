@@ -20,6 +20,7 @@ from keras_corrupt.training import (
 )
 from keras_corrupt.training.callbacks import read_metrics
 from keras_corrupt.training.optimizer import saved_variables
+from tests.conftest import without_graphs
 
 ENCODER = {
     "vocabulary_size": 120,
@@ -36,7 +37,7 @@ def config(prepared, tmp_path, monkeypatch):
     """ELECTRA's two-stage training (Clark's thesis, 5.3.3)."""
     sizes = {"discriminator": ENCODER, "generator": {}}
     monkeypatch.setitem(Electra.presets, "tiny", sizes)
-    return PretrainConfig(
+    config = PretrainConfig(
         model="Electra",
         preset="tiny",
         objective={"tied_embeddings": "none"},
@@ -54,6 +55,8 @@ def config(prepared, tmp_path, monkeypatch):
             Phase("discriminator", 2, ("discriminator",), start="start_from_generator"),
         ),
     )
+    with without_graphs():
+        yield config
 
 
 def arrays_of(model):
