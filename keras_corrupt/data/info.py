@@ -10,6 +10,7 @@ import numpy as np
 
 from keras_corrupt import tokenizers
 from keras_corrupt.data.corpus_files import describe_left_out
+from keras_corrupt.files.whole import write_whole
 
 INFO_FILE = "dataset.json"
 UNIGRAMS_FILE = "unigrams.npy"
@@ -190,9 +191,7 @@ def save_dataset_info(info: DatasetInfo) -> None:
     content = dataclasses.asdict(info)
     del content["directory"]
     content = {"format": _FORMAT, "format_version": _FORMAT_VERSION, **content}
-    partial = info.directory / (INFO_FILE + ".partial")
-    partial.write_text(json.dumps(content, indent=1) + "\n", encoding="utf-8")
-    os.replace(partial, info.directory / INFO_FILE)
+    write_whole(info.directory / INFO_FILE, json.dumps(content, indent=1) + "\n")
 
 
 def load_dataset_info(directory: str | os.PathLike) -> DatasetInfo:

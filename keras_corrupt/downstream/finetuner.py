@@ -21,6 +21,7 @@ from keras_corrupt.downstream.prompt_classifier import PromptClassifier
 from keras_corrupt.downstream.span_extractor import SpanExtractor
 from keras_corrupt.downstream.text_classifier import TextClassifier
 from keras_corrupt.downstream.token_tagger import TokenTagger
+from keras_corrupt.files.whole import whole_file, write_whole
 from keras_corrupt.models.fine_tuning import size_of
 from keras_corrupt.models.pretrainer import Pretrainer
 from keras_corrupt.models.registry import find_class
@@ -320,12 +321,9 @@ class Finetuner:
             for name, rows in outputs.items()
             for key, array in results.stacked(rows).items()
         }
-        temporary = path.with_suffix(".partial.npz")
-        np.savez_compressed(temporary, **arrays)
-        temporary.replace(path.with_suffix(".npz"))
-        temporary = path.with_suffix(".partial")
-        temporary.write_text(json.dumps(result, indent=2) + "\n")
-        temporary.replace(path)
+        with whole_file(path.with_suffix(".npz"), "wb") as file:
+            np.savez_compressed(file, **arrays)
+        write_whole(path, json.dumps(result, indent=2) + "\n")
 
     @functools.cached_property
     def guess(self):

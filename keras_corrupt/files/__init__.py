@@ -1,1 +1,1 @@
-"""Files, whatever is in them. See `text.py` for text of users."""
+"""Files, whatever is in them: text of users (`text.py`), writing (`whole.py`)."""

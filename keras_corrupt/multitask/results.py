@@ -4,8 +4,8 @@ import json
 import statistics
 from pathlib import Path
 
+from keras_corrupt.files.whole import write_whole
 from keras_corrupt.multitask.significance import bootstrap, holm, mann_whitney
-from keras_corrupt.training.run_directory import write_whole
 
 AVERAGE = "average"
 #: What a strategy must be better than for its stars.

@@ -26,6 +26,7 @@ from keras_corrupt.downstream.finetune import (
     made_directory,
 )
 from keras_corrupt.downstream.finetuner import Finetuner, with_changes
+from keras_corrupt.files.whole import write_whole
 from keras_corrupt.multitask import results, teachers
 from keras_corrupt.multitask.multi_task_model import check_names
 from keras_corrupt.multitask.significance import holm
@@ -35,7 +36,7 @@ from keras_corrupt.multitask.strategies import (
     with_those_needed,
 )
 from keras_corrupt.multitask.trainer import Trainer
-from keras_corrupt.training.run_directory import locked, write_whole
+from keras_corrupt.training.run_directory import locked
 
 ALL = "all"
 

@@ -11,13 +11,13 @@ order and part of the examples, on any machine. It is a NumPy archive without pi
 
 import hashlib
 import json
-import os
 from pathlib import Path
 
 import numpy as np
 
 from keras_corrupt.downstream import kept_results
 from keras_corrupt.downstream.model import load_preset
+from keras_corrupt.files.whole import whole_file
 from keras_corrupt.training.runner import xla_pays
 
 FORMAT = "keras_corrupt/teacher_outputs/1"
@@ -105,12 +105,8 @@ def write(path, features, targets, head, fingerprints):
         arrays[f"shapes/{name}"] = np.array([v.shape for v in values], "int32")
         arrays[f"values/{name}"] = np.concatenate([v.ravel() for v in values])
     path.parent.mkdir(parents=True, exist_ok=True)
-    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp.npz")
-    try:
-        np.savez_compressed(temporary, **arrays)
-        temporary.replace(path)
-    finally:
-        temporary.unlink(missing_ok=True)
+    with whole_file(path, "wb") as file:
+        np.savez_compressed(file, **arrays)
 
 
 def key_of(feature):

@@ -19,6 +19,7 @@ import numpy as np
 from keras_corrupt.data import open_corpus
 from keras_corrupt.data.corpus_files import describe_left_out
 from keras_corrupt.downstream import TokenTagger, kept_results
+from keras_corrupt.files.whole import write_whole
 from keras_corrupt.semi_supervised.batches import alternating
 from keras_corrupt.semi_supervised.cross_view_model import check_views
 from keras_corrupt.semi_supervised.optimizer import optimizer_of
@@ -45,7 +46,6 @@ from keras_corrupt.training.out_of_memory import explained_shortage
 from keras_corrupt.training.run_directory import (
     record_examples,
     run_directory,
-    write_whole,
 )
 from keras_corrupt.training.runner import xla_pays
 

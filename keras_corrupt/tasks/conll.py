@@ -5,6 +5,7 @@ import re
 from collections import Counter
 
 from keras_corrupt.files.text import text_lines
+from keras_corrupt.files.whole import whole_file
 from keras_corrupt.tasks.tagging_schemes import SCHEMES, convert, is_span_tag
 from keras_corrupt.tasks.task import Split, Task
 
@@ -114,12 +115,11 @@ class TaggingTask(Task):
         columns = [split.examples, split.labels, predictions]
         columns = [column for column in columns if column is not None]
         path = os.path.join(directory, f"{name}.conll")
-        with open(path + ".partial", "w", encoding="utf-8", newline="\n") as file:
+        with whole_file(path) as file:
             for sentence in zip(*columns, strict=True):
                 for row in zip(*sentence, strict=True):
                     file.write("\t".join(row) + "\n")
                 file.write("\n")
-        os.replace(path + ".partial", path)
         return path
 
 

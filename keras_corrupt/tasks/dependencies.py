@@ -7,6 +7,7 @@ from collections import Counter
 from itertools import chain
 
 from keras_corrupt.files.text import text_lines
+from keras_corrupt.files.whole import whole_file
 from keras_corrupt.tasks.task import Split, Task
 
 # Columns of CoNLL-U.
@@ -153,7 +154,7 @@ class DependencyTask(Task):
         See `Task.write_predictions`.
         """
         path = os.path.join(directory, f"{name}.conllu")
-        with open(path + ".partial", "w", encoding="utf-8", newline="\n") as file:
+        with whole_file(path) as file:
             for lines, tree in zip(self.splits[name].lines, predictions, strict=True):
                 edges = iter(tree)
                 for line in lines:
@@ -165,7 +166,6 @@ class DependencyTask(Task):
                         row[_HEAD], row[_DEPREL], row[_DEPS] = str(head), relation, "_"
                         file.write("\t".join(row) + "\n")
                 file.write("\n")
-        os.replace(path + ".partial", path)
         return path
 
 

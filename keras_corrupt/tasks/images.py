@@ -12,6 +12,7 @@ from collections import Counter
 
 import numpy as np
 
+from keras_corrupt.files.whole import whole_file
 from keras_corrupt.tasks.task import Split, Task
 
 #: Height, width and colours of CIFAR-10's images, and bytes of a record.
@@ -98,9 +99,8 @@ class ImageTask(Task):
     def write_predictions(self, predictions, name, directory):
         """Writes a label a line, in the images' order. See `Task.write_predictions`."""
         path = os.path.join(directory, f"{name}.txt")
-        with open(path + ".partial", "w", encoding="utf-8", newline="\n") as file:
+        with whole_file(path) as file:
             file.writelines(f"{label}\n" for label in predictions)
-        os.replace(path + ".partial", path)
         return path
 
 

@@ -1,11 +1,11 @@
 """SQuAD 1.1 and 2.0 (Rajpurkar et al., 2016; 2018): data, metrics, predictions."""
 
 import json
-import os
 import statistics
 from pathlib import Path
 
 from keras_corrupt.files.text import read_text
+from keras_corrupt.files.whole import write_whole
 from keras_corrupt.tasks.question_answering import Answer, Question
 from keras_corrupt.tasks.task import Split, Task
 
@@ -302,6 +302,4 @@ def _official_evaluations():
 
 
 def _write(path, content):
-    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
-    temporary.write_text(json.dumps(content, ensure_ascii=False), encoding="utf-8")
-    os.replace(temporary, path)
+    write_whole(path, json.dumps(content, ensure_ascii=False))

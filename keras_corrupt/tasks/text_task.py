@@ -1,8 +1,8 @@
 """What tasks have in common that label or rate texts or pairs of texts."""
 
-import os
 from pathlib import Path
 
+from keras_corrupt.files.whole import write_whole
 from keras_corrupt.tasks import metrics
 from keras_corrupt.tasks.task import Task
 
@@ -72,7 +72,5 @@ def write_table(path, header, ids, predictions):
         )
     path = Path(path)
     path.parent.mkdir(parents=True, exist_ok=True)
-    partial = path.with_name(f"{path.name}.{os.getpid()}.partial")
     rows = [header, *zip(ids, predictions, strict=True)]
-    partial.write_text("".join(f"{a}\t{b}\n" for a, b in rows), encoding="utf-8")
-    os.replace(partial, path)
+    write_whole(path, "".join(f"{a}\t{b}\n" for a, b in rows))

@@ -6,6 +6,7 @@ import statistics
 from collections import Counter
 
 from keras_corrupt.files.text import text_lines
+from keras_corrupt.files.whole import whole_file
 from keras_corrupt.tasks.task import Split, Task
 from keras_corrupt.tasks.words import split_joined, split_words
 
@@ -135,9 +136,8 @@ class TranslationTask(Task):
     def write_predictions(self, predictions, name, directory):
         """Writes a translation in each line; see `Task.write_predictions`."""
         path = os.path.join(directory, f"{name}.txt")
-        with open(path + ".partial", "w", encoding="utf-8", newline="\n") as file:
+        with whole_file(path) as file:
             file.writelines(f"{text}\n" for text in predictions)
-        os.replace(path + ".partial", path)
         return path
 
 

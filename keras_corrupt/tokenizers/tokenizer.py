@@ -9,6 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 import numpy as np
 import tokenizers
 
+from keras_corrupt.files.whole import write_whole
 from keras_corrupt.tokenizers.flat_ids import flattened
 from keras_corrupt.tokenizers.normalization import normalization_flags
 from keras_corrupt.tokenizers.offsets import add_marks, leave_out_space
@@ -413,10 +414,7 @@ class Tokenizer:
         """
         os.makedirs(directory, exist_ok=True)
         for name, text in self.files().items():
-            path = os.path.join(directory, name)
-            with open(path + ".partial", "w", encoding="utf-8", newline="\n") as file:
-                file.write(text)
-            os.replace(path + ".partial", path)
+            write_whole(os.path.join(directory, name), text)
 
 
 def sha256(strings: Iterable[str]) -> str:

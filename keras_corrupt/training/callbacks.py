@@ -12,8 +12,8 @@ import numpy as np
 from keras import ops
 
 from keras_corrupt.devices.distribution import ALONE
+from keras_corrupt.files.whole import write_whole
 from keras_corrupt.training.phases import WHOLE_RUN
-from keras_corrupt.training.run_directory import write_whole
 
 #: The attribute of an optimizer that is the norm of its last gradient, and its metric.
 GRADIENT_NORM = "gradient_norm"

@@ -2,7 +2,6 @@
 
 import hashlib
 import json
-import os
 import re
 import zipfile
 from pathlib import Path
@@ -11,6 +10,7 @@ import keras
 import numpy as np
 
 from keras_corrupt.devices.distribution import ALONE
+from keras_corrupt.files.whole import whole_file
 from keras_corrupt.models.named_variables import named_variables
 from keras_corrupt.training import numbered_variables
 from keras_corrupt.training.accumulated_gradients import as_one_step
@@ -87,7 +87,6 @@ class Checkpoints:
 
     def _write(self, model, step, phase):
         path = self.path(step)
-        temporary = path.with_name(f"{path.name}.tmp")
         arrays = state(model)
         description = {
             "format": FORMAT,
@@ -99,21 +98,14 @@ class Checkpoints:
         text = np.frombuffer(json.dumps(description).encode(), np.uint8)
         try:
             self.directory.mkdir(parents=True, exist_ok=True)
-            with open(temporary, "wb") as file:
+            with whole_file(path, "wb") as file:
                 np.savez(file, description=text, **arrays)
-                file.flush()
-                os.fsync(file.fileno())
-            temporary.replace(path)
         except OSError as error:
-            temporary.unlink(missing_ok=True)
-            last = self.steps()
-            kept = f"The last one is {self.path(last[-1])}." if last else "None exists."
-            raise CheckpointError(
-                f"Could not write the checkpoint {path}: {error.strerror or error}. "
-                f"Free space or choose another output directory, then run the same "
-                f"command again to continue. {kept}"
-            ) from error
-        for part in self.directory.glob("step-*.npz.tmp"):  # of a process that died
+            known = [f"The last checkpoint is {self.path(n)}." for n in self.steps()]
+            kept = (known or ["There is no checkpoint."])[-1]
+            raise CheckpointError(f"{error} {kept}") from error
+        # A process that died may have left some.
+        for part in self.directory.glob(".step-*.npz.partial"):
             part.unlink()
         # A later one is none of this run's, or could not be read.
         known = [known for known in self.steps() if known <= step]

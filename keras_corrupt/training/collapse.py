@@ -11,13 +11,13 @@ from keras import ops
 from keras_corrupt.devices.distribution import ALONE
 from keras_corrupt.encoders import TextModel
 from keras_corrupt.encoders.token_spread import token_spread
+from keras_corrupt.files.whole import write_whole
 from keras_corrupt.training.callbacks import without_prefix
 from keras_corrupt.training.checkpoint import Checkpoints
 from keras_corrupt.training.run_directory import (
     RECOVERIES,
     RUN_FILE,
     settings_in,
-    write_whole,
 )
 
 #: How often a run goes back to where its model was alive.

@@ -6,6 +6,8 @@ import os
 import sys
 import tempfile
 
+from keras_corrupt.files.whole import write_whole
+
 try:
     import fcntl
 except ImportError:  # Windows
@@ -120,28 +122,6 @@ def record_examples(output, fingerprints, where):
                 f"(its fingerprint is {value[:12]}, was {before[:12]}). "
                 "Put back what was there, or choose another --output."
             )
-
-
-def write_whole(path, text):
-    """Writes a file that is there complete, or as it was before.
-
-    Raises:
-        OSError: It cannot be written; says which file.
-    """
-    temporary = path.with_suffix(".tmp")
-    try:
-        with open(temporary, "w", newline="", encoding="utf-8") as file:
-            file.write(text)
-            file.flush()
-            os.fsync(file.fileno())
-        temporary.replace(path)
-    except OSError as error:
-        with contextlib.suppress(OSError):
-            temporary.unlink(missing_ok=True)
-        raise OSError(
-            f"Could not write {path}: {error.strerror}. Mend that, then run the same "
-            "command again."
-        ) from error
 
 
 @contextlib.contextmanager

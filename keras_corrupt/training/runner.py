@@ -12,6 +12,7 @@ import numpy as np
 from keras_corrupt.data import make_dataset, name_damage
 from keras_corrupt.devices import distribution, precision
 from keras_corrupt.devices.accelerators import accelerators
+from keras_corrupt.files.whole import write_whole
 from keras_corrupt.models.baselines import unigram_baseline
 from keras_corrupt.models.trained_presets import content_hash
 from keras_corrupt.training import loop, report
@@ -39,7 +40,6 @@ from keras_corrupt.training.phases import (
 from keras_corrupt.training.run_directory import (
     record_examples,
     run_directory,
-    write_whole,
 )
 from keras_corrupt.training.schedules import WarmupLinearDecay
 from keras_corrupt.training.starting import (

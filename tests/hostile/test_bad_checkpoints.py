@@ -75,7 +75,7 @@ def test_goes_on_with_the_examples_that_it_was_trained_on(model, tmp_path):
 
 
 def test_what_a_kill_left_goes_with_the_next_one(model, checkpoints):
-    left = checkpoints.directory / "step-000000001.npz.tmp"
+    left = checkpoints.directory / ".step-000000001.npz.partial"
     left.write_bytes(b"half of it")
     checkpoints.save(model, 3)
     assert not left.exists()

@@ -248,7 +248,7 @@ def test_interrupted_then_short_of_space_then_finished(
         with pytest.raises(SystemExit) as caught:
             main(config, "A recipe.")
     assert re.match(
-        "Error: Could not write the checkpoint .*step-000000006.npz: File too large. "
+        "Error: Could not write .*step-000000006.npz: File too large. "
         "Free space .* run the same command again .*step-000000004.npz",
         str(caught.value.code),
     )

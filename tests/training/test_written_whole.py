@@ -6,7 +6,8 @@ import os
 import numpy as np
 import pytest
 
-from keras_corrupt.training import Checkpoints, checkpoint, run_directory
+from keras_corrupt.files import whole
+from keras_corrupt.training import Checkpoints, checkpoint
 
 pytestmark = pytest.mark.tensorflow_only  # No backend writes files.
 
@@ -77,7 +78,7 @@ class Text:
         self.path = folder / "run.json"
 
     def write(self, number):
-        run_directory.write_whole(self.path, f"{number}\n" * 3)
+        whole.write_whole(self.path, f"{number}\n" * 3)
 
     def read(self):
         numbers = self.path.read_text().split()
@@ -111,8 +112,7 @@ def test_a_kill_at_any_call_leaves_the_old_or_the_new(kind, monkeypatch, tmp_pat
     for last in itertools.count():
         disk = Disk(last)
         with monkeypatch.context() as patch:
-            for module in (checkpoint, run_directory):
-                patch.setattr(module, "open", disk.open, raising=False)
+            patch.setattr(whole, "open", disk.open, raising=False)
             for name in ("fsync", "replace", "unlink"):
                 patch.setattr(os, name, getattr(disk, name))
             try:
