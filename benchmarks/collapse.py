@@ -34,9 +34,7 @@ from keras_corrupt.devices.distribution import ALONE
 from keras_corrupt.encoders import TextModel
 from keras_corrupt.encoders.token_spread import token_spread
 from keras_corrupt.evaluation.gradients import GradientOf
-from keras_corrupt.models.replaced_token_detection.generator_discriminator import (
-    GeneratorDiscriminator,
-)
+from keras_corrupt.models.one_state import why_dead
 from keras_corrupt.training import PretrainConfig, command_line, runner
 from keras_corrupt.training.callbacks import validate, without_prefix
 from keras_corrupt.training.report import first_examples
@@ -276,9 +274,8 @@ def table(runs, names):
 def dead_at(settings, rows):
     """Returns the step at which a run of the recipe would have stopped, as text."""
     for row in rows:
-        metrics = {"token_spread": row["spread"][-1], "rtd_auc": row["rtd_auc"]}
         judged = row["step"] >= settings["warmup_steps"]
-        if judged and GeneratorDiscriminator.collapse(None, metrics, None):
+        if judged and why_dead(row["spread"][-1], row["rtd_auc"]):
             return f"{row['step']:,}"
     return ""
 

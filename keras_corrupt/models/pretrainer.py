@@ -10,7 +10,7 @@ from keras_corrupt.devices.replicas import SeedGenerator, replica_loss
 from keras_corrupt.encoders import TextModel, TransformerEncoder
 from keras_corrupt.models import fine_tuning, longer_sequences, loss, preset_directory
 from keras_corrupt.models.micro_batches import MicroBatches
-from keras_corrupt.models.one_state import ONE_STATE, warn_of_one_state
+from keras_corrupt.models.one_state import warn_of_one_state, why_dead
 from keras_corrupt.models.options import check_arguments
 from keras_corrupt.models.overrides import merge, with_global_policy
 from keras_corrupt.models.position_choice import PositionChoice
@@ -214,9 +214,7 @@ class Pretrainer(PositionChoice, TokenizerAssets, TextModel, MicroBatches):
         Returns:
             A clause; an empty text while the model lives.
         """
-        if metrics["token_spread"] < ONE_STATE:
-            return f"all tokens have one state (spread {metrics['token_spread']:.4f})"
-        return ""
+        return why_dead(metrics["token_spread"])
 
     def warnings(self, metrics, unigram):
         """Yields what looks wrong in the second half of a run, each with a remedy.

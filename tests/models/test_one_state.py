@@ -44,8 +44,11 @@ def test_every_system_says_that_it_is_dead(name):
         # As measured in runs that died, and that were on their plateau.
         (0.003, 0.497, True),
         (0.000, 0.519, True),
+        (0.0001, 0.529, True),
         (0.036, 0.534, False),
         (0.066, 0.533, False),
+        (0.008, 0.533, False),
+        (0.0003, 0.7, False),
         # Not told apart, though different; nearly alike, and yet told apart.
         (0.7, 0.49, False),
         (0.002, 0.6, False),

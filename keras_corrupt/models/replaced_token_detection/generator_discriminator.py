@@ -12,6 +12,7 @@ from keras import ops
 from keras_corrupt.encoders import TransformerEncoder
 from keras_corrupt.heads import ReplacedTokenHead
 from keras_corrupt.kernels import FusedSteps
+from keras_corrupt.models.one_state import why_dead
 from keras_corrupt.models.pretrainer import Pretrainer
 from keras_corrupt.models.replaced_token_detection import objective
 from keras_corrupt.models.replaced_token_detection.examples import describe_detections
@@ -20,10 +21,6 @@ from keras_corrupt.models.replaced_token_detection.masked_lm_generator import (
     TwoNetworks,
 )
 from keras_corrupt.tokenizers.texts import text_tuples
-
-#: Where a detector's spread and AUC are below these, it is dead. One that is not yet
-#: past the plateau on which detectors stay for long has more than both.
-NEARLY_ONE_STATE, NEARLY_CHANCE = 0.01, 0.52
 
 #: Enough to tell logits apart that differ by hundredths, as all do at first.
 AUC_THRESHOLDS = 4096
@@ -177,13 +174,7 @@ class GeneratorDiscriminator(TwoNetworks):
             )
 
     def collapse(self, metrics, unigram):
-        spread, auc = metrics["token_spread"], metrics["rtd_auc"]
-        if spread < NEARLY_ONE_STATE and auc < NEARLY_CHANCE:
-            return (
-                f"its tokens have nearly one state (spread {spread:.4f}), and replaced "
-                f"ones are not told from original ones (AUC {auc:.3f})"
-            )
-        return ""
+        return why_dead(metrics["token_spread"], metrics["rtd_auc"])
 
     def generator_warnings(self, metrics, unigram):
         yield from super().generator_warnings(metrics, unigram)
