@@ -9,7 +9,7 @@ import pytest
 import tensorflow as tf
 
 from keras_corrupt.data import load_dataset_info
-from keras_corrupt.models import Electra
+from keras_corrupt.models import Electra, MaskedLM
 from keras_corrupt.training import pretrain
 from keras_corrupt.training.callbacks import read_metrics
 from keras_corrupt.training.collapse import (
@@ -44,7 +44,13 @@ def dies(monkeypatch, at, above=0.0):
         dead = int(self.optimizer.iterations) == at and rate > above
         return "so it was made" if dead else ""
 
-    monkeypatch.setattr(Electra, "collapse", collapse)
+    monkeypatch.setattr(MaskedLM, "collapse", collapse)
+
+
+@pytest.fixture
+def masked_lm(config):
+    """A run of a system that trains sooner."""
+    return dataclasses.replace(config, model="MaskedLM")
 
 
 def mean_spread(model, inputs):
@@ -128,12 +134,14 @@ def test_a_run_at_a_huge_rate_is_stopped(config):
     assert "recoveries" not in run_json(config)
 
 
-def test_recovery_from_new_weights_is_a_run_at_half_the_rate(config, monkeypatch):
+def test_recovery_from_new_weights_is_a_run_at_half_the_rate(masked_lm, monkeypatch):
+    config = dataclasses.replace(masked_lm, recover=True)
     half = dataclasses.replace(
-        config, learning_rate=config.learning_rate / 2, output=config.output + "_half"
+        masked_lm,
+        learning_rate=config.learning_rate / 2,
+        output=config.output + "_half",
     )
     pretrain(half)
-    config = dataclasses.replace(config, recover=True)
     dies(monkeypatch, at=3, above=half.learning_rate)
     with contextlib.redirect_stdout(io.StringIO()) as printed:
         pretrain(config)
@@ -144,8 +152,8 @@ def test_recovery_from_new_weights_is_a_run_at_half_the_rate(config, monkeypatch
     assert_same_weights(Path(config.output), Path(half.output))
 
 
-def test_a_recovered_run_continues_exactly(config, monkeypatch):
-    config = dataclasses.replace(config, steps=9)
+def test_a_recovered_run_continues_exactly(masked_lm, monkeypatch):
+    config = dataclasses.replace(masked_lm, steps=9)
     dies(monkeypatch, at=6, above=config.learning_rate / 2)
     with pytest.raises(CollapseError, match="dead at step 6"):
         pretrain(config)
@@ -156,17 +164,17 @@ def test_a_recovered_run_continues_exactly(config, monkeypatch):
     assert rates == pytest.approx({3: peak * 6 / 9, 6: peak / 2 * 3 / 9, 9: 0})
 
     other = dataclasses.replace(config, output=config.output + "_stopped")
-    judge = Electra.collapse
+    judge = MaskedLM.collapse
 
     def stopped(self, metrics, unigram):
         if int(self.optimizer.iterations) == 9:
             raise RuntimeError("killed")
         return judge(self, metrics, unigram)
 
-    monkeypatch.setattr(Electra, "collapse", stopped)
+    monkeypatch.setattr(MaskedLM, "collapse", stopped)
     with pytest.raises(RuntimeError, match="killed"):
         pretrain(other)
-    monkeypatch.setattr(Electra, "collapse", judge)
+    monkeypatch.setattr(MaskedLM, "collapse", judge)
     # What it has come back from stays, also where it may not go back again.
     pretrain(dataclasses.replace(other, recover=False))
     assert run_json(other)["recoveries"] == run_json(config)["recoveries"]
@@ -174,8 +182,8 @@ def test_a_recovered_run_continues_exactly(config, monkeypatch):
     assert_same_weights(Path(config.output), Path(other.output))
 
 
-def test_a_run_goes_back_three_times(config, monkeypatch):
-    config = dataclasses.replace(config, recover=True)
+def test_a_run_goes_back_three_times(masked_lm, monkeypatch):
+    config = dataclasses.replace(masked_lm, recover=True)
     dies(monkeypatch, at=3)
     with pytest.raises(CollapseError, match="dead at step 3"):
         pretrain(config)
