@@ -10,6 +10,7 @@ import warnings
 import numpy as np
 
 from keras_corrupt import tokenizers
+from keras_corrupt.convert import hdf5_weights
 from keras_corrupt.convert.files import config_has, read_json, sizes_of
 from keras_corrupt.convert.systems import new_electra, new_masked_lm
 from keras_corrupt.convert.weights import (
@@ -21,7 +22,7 @@ from keras_corrupt.convert.weights import (
     split_heads,
     take,
 )
-from keras_corrupt.models import MaskedLM, hdf5_weights
+from keras_corrupt.models import MaskedLM
 from keras_corrupt.models.preset_sizes import check_sizes
 
 # === Names ===

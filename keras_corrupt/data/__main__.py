@@ -162,10 +162,9 @@ def _summary(info: DatasetInfo) -> str:
             f"{split.tokens:,} tokens, {split.text_bytes / 1e6:,.2f} MB of text, "
             f"{len(split.shards)} file(s)"
         )
-    if info.segmentation:
-        lines.append(f"  {segmentation.summary(info.segmentation)}")
-        if number := info.segmentation.get("unknown_examples"):
-            lines.append(f"  {segmentation.unknown_examples(number)}")
+    lines.append(f"  {segmentation.summary(info.segmentation)}")
+    if number := info.segmentation["unknown_examples"]:
+        lines.append(f"  {segmentation.unknown_examples(number)}")
     lines.append(f"  from {info.describe_corpus()}")
     return "\n".join(lines)
 

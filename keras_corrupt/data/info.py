@@ -30,14 +30,13 @@ class Shard:
         file: Its name within the directory.
         examples: Records in it.
         bytes: Its size.
-        sha256: SHA-256 over its records' lengths and bytes, or None if it was written
-            before this was recorded.
+        sha256: SHA-256 over its records' lengths and bytes.
     """
 
     file: str
     examples: int
     bytes: int
-    sha256: str | None = None
+    sha256: str
 
 
 @dataclasses.dataclass(frozen=True)
@@ -71,13 +70,12 @@ class DatasetInfo:
         vocabulary_size: Tokens of the vocabulary; every token id is below.
         tokenizer_fingerprint: `Tokenizer.fingerprint` of the tokenizer.
         skipped_lines: Lines left out because they were not UTF-8.
-        train: The training split.
-        validation: The held-out documents.
         skipped_rows: Lines of JSON left out because they had no text.
         left_out: Why files of the corpus were not read -> how many, and the first one.
-        segmentation: How the tokenizer cuts held-out text, by `describe_segmentation`,
-            or None if this was not recorded; what it loses of all text; and
-            `unknown_examples`, how many were left out.
+        segmentation: How the tokenizer cuts held-out text, by `describe_segmentation`;
+            what it loses of all text; and `unknown_examples`, how many were left out.
+        train: The training split.
+        validation: The held-out documents.
     """
 
     directory: Path
@@ -87,28 +85,23 @@ class DatasetInfo:
     vocabulary_size: int
     tokenizer_fingerprint: str
     skipped_lines: int
+    skipped_rows: int
+    left_out: dict[str, list]
+    segmentation: dict
     train: Split
     validation: Split
-    segmentation: dict | None = None
-    skipped_rows: int = 0
-    left_out: dict[str, list] = dataclasses.field(default_factory=dict)
 
     @property
     def fingerprint(self) -> str:
         """SHA-256 over what decides the batches: equal means equal examples.
 
         It covers the content of all shards in their order, the tokenizer's fingerprint
-        and `max_length`. Where the shards' content was not recorded, what else
-        `dataset.json` says of corpus, settings and shards stands for it.
+        and `max_length`.
         """
-        content = dataclasses.asdict(self)
         shards = {
-            name: [shard["sha256"] for shard in content[name]["shards"]]
+            name: [shard.sha256 for shard in self.split(name).shards]
             for name in ("train", "validation")
         }
-        if None in sum(shards.values(), []):
-            names = ("settings", "corpus", "train", "validation")
-            shards = {name: content[name] for name in names}
         says = [self.tokenizer_fingerprint, self.max_length, shards]
         return hashlib.sha256(json.dumps(says, sort_keys=True).encode()).hexdigest()
 

@@ -35,13 +35,6 @@ except ImportError:  # Windows
     fcntl = None
 
 _DISK_FULL = (errno.ENOSPC, errno.EDQUOT)
-# What was always so for directories that do not record it.
-_FORMER_SETTINGS = {
-    "tokenizer": "wordpiece",
-    "documents": "blank_lines",
-    "grow_vocabulary": 0,
-    "on_bad_rows": "error",
-}
 
 
 def find_prepared(output: Path, settings: dict, sources: Corpus) -> DatasetInfo | None:
@@ -69,9 +62,7 @@ def find_prepared(output: Path, settings: dict, sources: Corpus) -> DatasetInfo 
             "another directory; this one is left alone."
         )
     info = load_dataset_info(output)
-    had = {**_FORMER_SETTINGS, **info.settings}
-    if "max_length" in had:  # its name at first
-        had["sequence_length"] = had.pop("max_length")
+    had = info.settings
     differences = [
         f"{name}: was {had.get(name)!r}, asked {settings.get(name)!r}"
         for name in sorted({*had, *settings})

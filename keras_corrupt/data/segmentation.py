@@ -87,8 +87,7 @@ def summary(segmentation: dict) -> str:
     """
     tokens = segmentation["tokens_per_word"]
     parts = [f"{tokens} tokens a word"] if tokens else []
-    if "lost_characters" in segmentation:  # earlier versions counted tokens
-        parts.append(f"{segmentation['lost_characters']:.2%} of the characters lost")
+    parts.append(f"{segmentation['lost_characters']:.2%} of the characters lost")
     return ", ".join(parts)
 
 

@@ -141,12 +141,6 @@ class Finetuner:
             lines[f"search {name}"] = ", ".join(map(str, values))
         if self.kept:
             lines["done"] = f"{len(self.kept)} of the runs, which are not made again"
-            if any(map(kept_results.is_unmarked, self.kept)):
-                lines["done"] += (
-                    "; an earlier version made some of them and did not note of which "
-                    "examples: if the files have changed since, delete "
-                    f"{Path(self.config.output) / self.task.name}"
-                )
         return "\n".join(f"{name + ':':12} {text}" for name, text in lines.items())
 
     def new_model(self, dropout=0.1):

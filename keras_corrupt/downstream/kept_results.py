@@ -14,9 +14,6 @@ from keras_corrupt.models.trained_presets import content_hash
 def read(path, asked):
     """Returns the result of a run, or `None` if it has not been made.
 
-    A result that an earlier version made does not say whose examples it is of
-    (`is_unmarked`); of these their number is compared alone.
-
     Args:
         path: The run's JSON file, a `Path`.
         asked: What decides the run, as JSON holds it.
@@ -29,9 +26,7 @@ def read(path, asked):
     try:
         result = json.loads(path.read_text())
         was = result["settings"]
-        float(result["score"])
-        if is_unmarked(result):
-            was = {**was, "fingerprints": asked["fingerprints"]}
+        _ = float(result["score"]), was["fingerprints"]
     except (ValueError, KeyError, TypeError) as error:
         raise ValueError(
             f"{path} is damaged. Delete it, and the same command makes it anew."
@@ -54,11 +49,6 @@ def read(path, asked):
         f"{path} {why}. Choose another `output`, go back to what it was made with, or "
         f"delete {path.parent}."
     )
-
-
-def is_unmarked(result):
-    """Returns whether a result was kept without fingerprints of its examples."""
-    return "fingerprints" not in result["settings"]
 
 
 def fingerprint(preset):

@@ -5,9 +5,8 @@
     <network>/model.safetensors       one folder for each network
 
 What its source did not have is listed as `left_out` in `config.json`.
-Nothing in it is executed or unpickled: JSON, text, and plain arrays only. Presets that
-were written before `model.safetensors` have `model.weights.h5`. Whatever is wrong with
-it is a `ValueError` that names it, and costs no more than its files' size.
+Nothing in it is executed or unpickled: JSON, text, and plain arrays only. Whatever is
+wrong with it is a `ValueError` that names it, and costs no more than its files' size.
 """
 
 import contextlib
@@ -22,15 +21,13 @@ import keras
 import numpy as np
 
 from keras_corrupt import tokenizers
-from keras_corrupt.models import hdf5_weights, safetensors_weights
+from keras_corrupt.models import safetensors_weights
 from keras_corrupt.models.named_variables import named_weights
 from keras_corrupt.models.preset_sizes import check_sizes
 from keras_corrupt.models.registry import find_class, registered_name
 from keras_corrupt.tokenizers.reading import read_text
 
 FORMAT = "keras_corrupt/2"
-#: Formats that can be read, with what reads a network's weights.
-WEIGHTS = {"keras_corrupt/1": hdf5_weights, FORMAT: safetensors_weights}
 _MAX_CONFIG_BYTES = 1 << 22
 _MAX_WEIGHTS_BYTES = 1 << 34
 _REMEDY = "Restore the preset from where it came, or save it anew."
@@ -131,8 +128,7 @@ def read(directory, cls):
             f"{directory} is a preset of {content['class']}, not of {cls.__name__}; "
             f"load it with {content['class']}.from_preset."
         )
-    kind = WEIGHTS[content["format"]]
-    counts = [_counted(path, kind) for path in directory.glob(f"*/{kind.FILE}")]
+    counts = [_counted(p) for p in directory.glob(f"*/{safetensors_weights.FILE}")]
     arrays, numbers = np.sum(counts, axis=0, dtype=object) if counts else (0, 0)
     with _refusing(directory / "config.json"):
         check_sizes(cls, content["config"], arrays, numbers)
@@ -141,7 +137,7 @@ def read(directory, cls):
         if (directory / "tokenizer.json").exists():
             tokenizer = tokenizers.load(directory)
         fingerprint = getattr(tokenizer, "fingerprint", None)
-        if content.get("tokenizer", fingerprint) != fingerprint:
+        if content["tokenizer"] != fingerprint:
             raise ValueError("its tokenizer is not the one that it was saved with")
     return content["config"], tokenizer
 
@@ -173,8 +169,7 @@ def load(directory, cls, config, tokenizer, partial=False, remedy=_REMEDY):
     directory = Path(directory)
     with _refusing(directory / "config.json", remedy=remedy):
         model = cls(**config, tokenizer=tokenizer)
-    content = _read_config(directory)
-    kind, left_out = WEIGHTS[content["format"]], content.get("left_out", [])
+    left_out = _read_config(directory).get("left_out", [])
     new = []
     for name, network in model.networks.items():
         if (partial or name in left_out) and not has_network(directory, name):
@@ -184,7 +179,7 @@ def load(directory, cls, config, tokenizer, partial=False, remedy=_REMEDY):
                     f"The preset has no {name}; the model gets a new one.", stacklevel=4
                 )
             continue
-        path = directory / name / kind.FILE
+        path = directory / name / safetensors_weights.FILE
         _check_file(path)
         with _refusing(
             path,
@@ -192,7 +187,7 @@ def load(directory, cls, config, tokenizer, partial=False, remedy=_REMEDY):
             "describes it: ",
             remedy,
         ):
-            kind.load(path, network)
+            safetensors_weights.load(path, network)
             for weight, variable in named_weights(network).items():
                 if not np.isfinite(keras.ops.convert_to_numpy(variable)).all():
                     raise ValueError(f"{weight} has NaN or infinity")
@@ -215,10 +210,10 @@ def _refusing(path, what="", remedy=_REMEDY):
         raise ValueError(f"{path}: {what}{text}. {remedy}") from error
 
 
-def _counted(path, kind):
+def _counted(path):
     _check_file(path)
     with _refusing(path):
-        return kind.count(path)
+        return safetensors_weights.count(path)
 
 
 def _check_file(path):
@@ -236,10 +231,8 @@ def _read_config(directory):
             raise ValueError("there is no such file")
         text = read_text(path, _MAX_CONFIG_BYTES)
         content = json.loads(text, parse_constant=_no_number)
-        if content["format"] not in WEIGHTS:
-            raise ValueError(
-                f"its format is {content['format']!r}, none of {', '.join(WEIGHTS)}"
-            )
+        if content["format"] != FORMAT:
+            raise ValueError(f"its format is {content['format']!r}, not {FORMAT!r}")
         well_formed = (
             isinstance(content["class"], str)
             and isinstance(content["config"], dict)

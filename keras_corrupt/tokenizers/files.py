@@ -15,13 +15,11 @@ from keras_corrupt.tokenizers.reading import (
 from keras_corrupt.tokenizers.roles import (
     CONFIG_NAMES,
     ROLES,
-    SPECIAL_TOKENS,
     special_tokens,
 )
 from keras_corrupt.tokenizers.sentencepiece_model import engine_of_model
 from keras_corrupt.tokenizers.tokenizer import (
     CONFIG_FILE,
-    DOCUMENT_FILE,
     SETTINGS_FILE,
     Tokenizer,
     sha256,
@@ -47,7 +45,7 @@ def load(directory: str | os.PathLike) -> Tokenizer:
 
     Args:
         directory: A directory with a saved tokenizer, such as a preset or a prepared
-            data set, also one of a version that only knew WordPiece.
+            data set.
 
     Returns:
         The tokenizer.
@@ -61,7 +59,7 @@ def load(directory: str | os.PathLike) -> Tokenizer:
         "vocabulary_sha256": sha256(tokenizer.vocabulary),
         "fingerprint": tokenizer.fingerprint,
     }
-    if any(settings.get(name, value) != value for name, value in is_now.items()):
+    if any(settings[name] != value for name, value in is_now.items()):
         raise ValueError(
             f"{directory}: this is not the vocabulary that was saved. Restore the "
             "files that were saved together, or read a vocabulary from elsewhere "
@@ -120,9 +118,7 @@ def from_file(
 
 
 def _from_json(path: Path, roles: dict[str, str]) -> Tokenizer:
-    document = read_text(path)
-    is_old = '"vocabulary_sha256"' in document[:_MAX_SETTINGS_BYTES]
-    if (path.parent / SETTINGS_FILE).exists() or is_old:
+    if (path.parent / SETTINGS_FILE).exists():
         tokenizer = load(path.parent)
         if others := roles.items() - tokenizer.roles.items():
             raise ValueError(
@@ -130,7 +126,7 @@ def _from_json(path: Path, roles: dict[str, str]) -> Tokenizer:
                 f"not {dict(others)}. Leave out `roles`."
             )
         return tokenizer
-    engine = parse_engine(document, path)
+    engine = parse_engine(read_text(path), path)
     model = type(engine.model).__name__
     if model not in _CLASSES:
         raise ValueError(
@@ -168,35 +164,17 @@ def _configured_roles(path: Path, engine) -> dict[str, str]:
 
 def _read_settings(directory: Path) -> dict:
     path = directory / SETTINGS_FILE
-    if path.exists():
-        settings = _parse_object(read_text(path, _MAX_SETTINGS_BYTES), path)
-    else:
-        path = directory / DOCUMENT_FILE
-        if not path.exists():
-            raise ValueError(
-                f"{directory}: holds no {SETTINGS_FILE}, which save(directory) writes."
-            )
-        settings = _old_settings(path)
+    if not path.exists():
+        raise ValueError(
+            f"{directory}: holds no {SETTINGS_FILE}, which save(directory) writes."
+        )
+    settings = _parse_object(read_text(path, _MAX_SETTINGS_BYTES), path)
     if not _well_formed(settings):
         raise ValueError(
             f"{path}: not the settings of a tokenizer of this project. Read a "
             "vocabulary from elsewhere with from_file."
         )
     return settings
-
-
-def _old_settings(path: Path) -> dict:
-    """Reads what `tokenizer.json` was when WordPiece was the only kind."""
-    settings = _parse_object(read_text(path), path)
-    if settings.get("class") != WordPieceTokenizer.__name__:
-        return {}
-    flags = {name: settings.get(name) for name in WordPieceTokenizer.flag_names}
-    return {
-        "kind": WordPieceTokenizer.kind,
-        "flags": flags,
-        "roles": dict(zip(ROLES, SPECIAL_TOKENS, strict=True)),
-        "vocabulary_sha256": settings.get("vocabulary_sha256"),
-    }
 
 
 def _well_formed(settings: dict) -> bool:
@@ -211,6 +189,7 @@ def _well_formed(settings: dict) -> bool:
         and is_dict(settings.get("flags"), KINDS[kind].flag_names, bool)
         and is_dict(settings.get("roles"), ROLES, str)
         and isinstance(settings.get("vocabulary_sha256"), str)
+        and isinstance(settings.get("fingerprint"), str)
     )
 
 

@@ -114,9 +114,7 @@ class RunLog(keras.callbacks.Callback):
         }
         self.rows.append(row)
         text = io.StringIO()
-        # Rows that an earlier version wrote may lack some.
-        names = dict.fromkeys(name for row in self.rows for name in row)
-        writer = csv.DictWriter(text, names)
+        writer = csv.DictWriter(text, row)
         writer.writeheader()
         writer.writerows(self.rows)
         write_whole(self.path, text.getvalue())
@@ -144,7 +142,7 @@ def read_metrics(path):
     try:
         with open(path, newline="") as file:
             for row in csv.DictReader(file):
-                row = {name: float(value) for name, value in row.items() if value != ""}
+                row = {name: float(value) for name, value in row.items()}
                 rows.append({**row, "step": int(row["step"])})
     except (csv.Error, KeyError, TypeError, ValueError) as error:
         raise ValueError(

@@ -12,12 +12,9 @@ import numpy as np
 from keras_corrupt.devices.distribution import ALONE
 from keras_corrupt.files.whole import whole_file
 from keras_corrupt.models.named_variables import named_variables
-from keras_corrupt.training import numbered_variables
-from keras_corrupt.training.accumulated_gradients import as_one_step
-from keras_corrupt.training.optimizer import saved_variables
 from keras_corrupt.training.phases import WHOLE_RUN
 
-#: What a checkpoint's description says; those before had numbers for names.
+#: What a checkpoint's description says.
 FORMAT = 2
 
 
@@ -151,25 +148,19 @@ class Checkpoints:
         for step in reversed(self.steps()):
             path = self.path(step)
             try:
-                description, arrays = _read(path, step)
+                data, written_in, arrays = _read(path, step)
             # Damage makes the readers of archives and arrays raise anything.
             except Exception as error:
                 reason = " ".join(str(error).split()) or type(error).__name__
                 unreadable.append(f"{path}: {reason}")
                 continue
-            if None not in (trained_on := description.get("data"), self.data):
-                if trained_on != self.data:
-                    raise CheckpointError(
-                        f"The {self.data_is} are not those that {path} was trained on. "
-                        "Bring them back, or use another output directory."
-                    )
-            alone = description.get("phase", WHOLE_RUN) == WHOLE_RUN
-            arrays = as_one_step(arrays, model, step if alone else None)
-            if "format" not in description:
-                names = {id(v): name for name, v in all_variables(model).items()}
-                arrays = numbered_variables.rename(arrays, model, names)
+            if None not in (data, self.data) and data != self.data:
+                raise CheckpointError(
+                    f"The {self.data_is} are not those that {path} was trained on. "
+                    "Bring them back, or use another output directory."
+                )
             expected = all_variables(model)
-            if description.get("phase", phase) != phase:
+            if written_in != phase:
                 expected = _of_model(model)
                 arrays = {n: a for n, a in arrays.items() if n.startswith("model/")}
             _check(arrays, expected, path)
@@ -185,10 +176,10 @@ class Checkpoints:
 
 
 def _read(path, step):
-    """Returns the description and the arrays of a checkpoint, whole and unchanged.
+    """Returns the data, the phase and the arrays of a checkpoint, whole and unchanged.
 
     Raises:
-        Exception: It is damaged, or not the one after `step` steps.
+        Exception: It is damaged, of another format, or not the one after `step` steps.
     """
     if not path.is_file():
         raise ValueError("it is no file")
@@ -200,10 +191,11 @@ def _read(path, step):
     description = json.loads(bytes(arrays.pop("description")))
     if description["step"] != step:
         raise ValueError(f"it is the one of step {description['step']}")
-    fingerprint = _fingerprint(arrays)
-    if description.get("arrays", fingerprint) != fingerprint:
+    if (found := description.get("format")) != FORMAT:
+        raise ValueError(f"its format is {found}, not {FORMAT}")
+    if description["arrays"] != _fingerprint(arrays):
         raise ValueError("its arrays are not those that were saved")
-    return description, arrays
+    return description["data"], description["phase"], arrays
 
 
 def _read_array(file):
@@ -237,7 +229,7 @@ def all_variables(model):
     names = {id(v): name.removeprefix("model/") for name, v in found.items()}
     trainable = [names[id(v)] for v in model.trainable_variables]
     optimizer = model.optimizer
-    saved = {id(variable) for variable in saved_variables(optimizer)}
+    saved = {id(variable) for variable in optimizer.variables}
     for attribute, value in vars(optimizer).items():
         prefix = f"optimizer/{attribute.strip('_')}"
         if isinstance(value, keras.Variable):
@@ -247,7 +239,7 @@ def all_variables(model):
                 if isinstance(variable, keras.Variable) and id(variable) not in names:
                     found[f"{prefix}/{name}"] = variable
     reached = {id(variable) for variable in found.values()}
-    lost = [v.path for v in saved_variables(optimizer) if id(v) not in reached]
+    lost = [v.path for v in optimizer.variables if id(v) not in reached]
     if lost:
         raise CheckpointError(
             f"A checkpoint cannot name these variables of {type(optimizer).__name__}: "

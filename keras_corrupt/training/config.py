@@ -275,18 +275,8 @@ class PretrainConfig:
         return {name: v for name, v in fields.items() if name not in self.FREE}
 
     @classmethod
-    def defaults(cls):
-        """Returns the values of fields that a run did not have when it was begun."""
-        return cls(model="", preset="", output="").as_dict()
-
-    @classmethod
     def compared(cls, settings):
-        """Returns of a run's settings those that a continued run must agree with.
-
-        Fields that the run did not have get their defaults, and names of files go.
-        """
-        settings = cls.defaults() | settings
-        phase = json.loads(json.dumps(dataclasses.asdict(Phase("", 0))))
-        settings["phases"] = [phase | given for given in settings["phases"]]
-        settings["mix"] = [fraction for _, fraction in settings["mix"]]
-        return {name: settings[name] for name in settings if name not in cls.FILES}
+        """Returns a run's settings without the names of files, which may be others."""
+        mix = [fraction for _, fraction in settings.get("mix", [])]
+        kept = {name: v for name, v in settings.items() if name not in cls.FILES}
+        return kept | {"mix": mix}

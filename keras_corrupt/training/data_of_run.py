@@ -4,7 +4,6 @@ import dataclasses
 import re
 
 from keras_corrupt.data import load_dataset_info
-from keras_corrupt.training.config import PretrainConfig
 
 #: Fields of `PretrainConfig` that tell how examples are made.
 DECIDED = (
@@ -18,13 +17,12 @@ def made_with(info):
     """Returns how examples were made: field of `PretrainConfig` -> value.
 
     Args:
-        info: A `DatasetInfo`. What it does not tell had no other value then.
+        info: A `DatasetInfo`.
     """
-    known = PretrainConfig.defaults() | info.settings
-    settings = {name: known[name] for name in DECIDED}
-    size = info.settings.get("vocabulary_size") or info.vocabulary_size
     names = tuple(source["name"] for source in info.corpus)
-    return settings | {"vocabulary": None, "vocabulary_size": size, "corpus": names}
+    size = info.settings["vocabulary_size"] or info.vocabulary_size
+    known = {"corpus": names, "vocabulary": None, "vocabulary_size": size}
+    return {name: info.settings[name] for name in DECIDED if name not in known} | known
 
 
 def with_data(config):

@@ -216,12 +216,6 @@ def global_norm(gradients):
     return ops.sqrt(ops.sum(ops.stack(squares)))
 
 
-def saved_variables(optimizer):
-    """Returns an optimizer's variables but the norm, which each update finds anew."""
-    norm = getattr(optimizer, "gradient_norm", None)
-    return [variable for variable in optimizer.variables if variable is not norm]
-
-
 def wide_enough(dtype):
     """Returns a type of floats, or float32 in the place of one with 16 bits."""
     dtype = keras.backend.standardize_dtype(dtype)

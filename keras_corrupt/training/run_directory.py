@@ -110,7 +110,7 @@ def record_examples(output, fingerprints, where):
     """
     settings = settings_in(output)
     was = settings.get(EXAMPLES)
-    if not isinstance(was, dict):  # new, or begun when this was not recorded
+    if was is None:  # new
         settings[EXAMPLES] = fingerprints
         write_whole(output / RUN_FILE, json.dumps(settings, indent=2) + "\n")
         return

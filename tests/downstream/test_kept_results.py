@@ -56,18 +56,6 @@ def test_a_result_is_of_this_preset_alone(kept, tmp_path):
         file.write_bytes(content)
 
 
-def test_a_result_of_an_earlier_version_is_taken_with_a_word(kept):
-    config, path = kept
-    result = json.loads(path.read_text())
-    del result["settings"]["fingerprints"]
-    path.write_text(json.dumps(result))
-    finetuner = Finetuner(animals(), config)
-    (line,) = [x for x in finetuner.banner().splitlines() if x.startswith("done:")]
-    assert "did not note of which examples" in line and "delete" in line
-    expected = {**result, "folder": str(path.parent)}
-    assert finetuner.result(finetuner.settings, 0, path.parent) == expected
-
-
 def test_results_may_be_moved(kept, tmp_path):
     config, path = kept
     result = json.loads(path.read_text()) | {"folder": str(path.parent)}
@@ -78,7 +66,10 @@ def test_results_may_be_moved(kept, tmp_path):
     assert best["folder"] == str(tmp_path / "moved/animals/published")
 
 
-@pytest.mark.parametrize("content", ["", "[]", "{}", '{"settings": 3, "score": 1}'])
+@pytest.mark.parametrize(
+    "content",
+    ["", "[]", "{}", '{"settings": 3, "score": 1}', '{"settings": {}, "score": 1}'],
+)
 def test_a_damaged_result_is_named(kept, content):
     config, path = kept
     path.write_text(content)

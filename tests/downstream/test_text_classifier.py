@@ -1,6 +1,3 @@
-from pathlib import Path
-
-import h5py
 import keras
 import numpy as np
 import pytest
@@ -13,7 +10,6 @@ from keras_corrupt.downstream.text_classifier import cut
 from keras_corrupt.models import Electra
 from tests.downstream.conftest import ENCODER, scrambled
 
-FIXTURES = Path(__file__).parents[1] / "fixtures"
 TEXTS = ["the cat sat", ("a dog ran", "the slow dog"), "", "cats , dogs ."]
 
 
@@ -197,17 +193,6 @@ class TestPresets:
         ours, theirs = (m.encoder.embeddings.token for m in (model, classifier))
         assert not np.array_equal(ours.embeddings, theirs.embeddings)
         assert not weights_equal(model.head, classifier.head)
-
-    def test_a_preset_of_version_1(self):
-        folder = FIXTURES / "version_1" / "TextClassifier-preset"
-        model = load_preset(folder)
-        assert isinstance(model, TextClassifier)
-        assert (model.labels, model.pretrained_by) == (["bad", "good"], "Electra")
-        with h5py.File(folder / "head" / "model.weights.h5") as file:
-            kernel, bias = (np.array(file[f"dense/vars/{i}"]) for i in range(2))
-        np.testing.assert_array_equal(model.head.get_weights()[0], kernel)
-        np.testing.assert_array_equal(model.head.get_weights()[1], bias)
-        assert set(model.predictions(["a", "b c"])) <= {"bad", "good"}
 
     def test_a_size_takes_the_tokenizer(self, tokenizer):
         model = TextClassifier.from_preset("tiny", tokenizer=tokenizer, labels=["a"])

@@ -87,6 +87,30 @@ def h5_with(change):
     return make
 
 
+def h5_array(change):
+    """Puts something else in the place of one array: `change(file, name, array)`."""
+
+    def change_file(file):
+        # `visititems` ends at the first that is not `None`.
+        name = file.visititems(lambda n, x: n if hasattr(x, "shape") else None)
+        array = file[name][()]
+        del file[name]
+        change(file, name, array)
+
+    return h5_with(change_file)
+
+
+def h5_nested(file):
+    for _ in range(2000):
+        file = file.create_group("g")
+
+
+def h5_virtual(file, name, array):
+    layout = h5py.VirtualLayout(array.shape, array.dtype)
+    layout[:] = h5py.VirtualSource("other.h5", "x", array.shape)
+    file.create_virtual_dataset(name, layout)
+
+
 def cut(name, size):
     return lambda folder: os.truncate(folder / name, size)
 
@@ -132,10 +156,33 @@ CASES["keras_hub"] |= {
     "a config of code": config_with(config={"class_name": "Lambda"}),
     "a vocabulary of 10 billion": config_with(config__vocab_size=10**10),
     "10 million layers": config_with(config__num_layers=10**7),
+    "more layers than arrays": config_with(config__num_layers=2),
     "another file's numbers": h5_with(
         lambda f: f.__setitem__("more", h5py.ExternalLink("/etc/x.h5", "x"))
     ),
+    "a link": h5_with(lambda f: f.__setitem__("more", h5py.SoftLink("/layers"))),
+    "a group in itself": h5_with(lambda f: f["layers"].__setitem__("more", f["/"])),
+    "groups in a circle": h5_with(lambda f: f.__setitem__("more", f["layers"])),
+    "groups nested deeply": h5_with(h5_nested),
     "a terabyte of nothing": h5_with(lambda f: f.create_dataset("x", (1 << 38,), "f4")),
+    "NaN": h5_array(lambda f, n, a: f.create_dataset(n, data=a * np.float32("nan"))),
+    "whole numbers": h5_array(lambda f, n, a: f.create_dataset(n, data=a.astype(int))),
+    "text": h5_array(lambda f, n, a: f.create_dataset(n, data=["x"] * len(a))),
+    "another shape": h5_array(lambda f, n, a: f.create_dataset(n, data=a[:-1])),
+    "no array": h5_array(lambda f, n, a: None),
+    "compressed numbers": h5_array(
+        lambda f, n, a: f.create_dataset(
+            n, (len(a) * 1000,), "f4", chunks=True, compression="gzip"
+        )
+    ),
+    "numbers of another file": h5_array(
+        lambda f, n, a: f.create_dataset(
+            n, a.shape, "f4", external=[("other.bin", 0, a.nbytes)]
+        )
+    ),
+    "numbers of other files": h5_array(h5_virtual),
+    "a group for an array": h5_array(lambda f, n, a: f.create_group(n)),
+    "a type for an array": h5_array(lambda f, n, a: f.__setitem__(n, np.dtype("f4"))),
     "weights cut off": cut("model.weights.h5", 9000),
 }
 CASES["model_garden"] |= {

@@ -4,22 +4,17 @@ import contextlib
 import json
 import os
 import shutil
-from pathlib import Path
 
-import h5py
 import numpy as np
 from safetensors.numpy import load_file, save_file
 
-VERSION_1 = Path(__file__).parents[1] / "fixtures" / "version_1" / "Electra-preset"
 #: Case -> function of the preset's directory.
 CASES = {}
-#: The same for presets of the first format, whose weights are HDF5.
-HDF5_CASES = {}
 
 
-def _case(name, make, cases=CASES):
-    assert name not in cases
-    cases[name] = make
+def _case(name, make):
+    assert name not in CASES
+    CASES[name] = make
 
 
 # === Any file in place of another ===
@@ -66,12 +61,6 @@ for _file in FILES:
     for _kind in KINDS:
         if (_file, _kind) not in UNREAD:
             _case(f"{_file} is {_kind}", lambda d, f=_file, k=_kind: replace(d / f, k))
-for _kind in KINDS:
-    _case(
-        f"model.weights.h5 is {_kind}",
-        lambda d, k=_kind: replace(d / "generator" / "model.weights.h5", k),
-        HDF5_CASES,
-    )
 
 
 # === config.json ===
@@ -109,7 +98,7 @@ for _name, _text in {
 }.items():
     _case(f"config.json is {_name}", config_text(_text))
 for _name, _values in {
-    "format": ("keras_corrupt/99", None, [], 2),
+    "format": ("keras_corrupt/1", "keras_corrupt/99", None, [], 2),
     "class": ("Nothing", "MaskedLM", "os>system", None, [], 3, ""),
     "tokenizer": ("0" * 64, 3, None),
     "config": (None, [], "text", {}),
@@ -294,85 +283,6 @@ for _kind in ("a pipe", "an endless device", "a dangling link", "a link to itsel
         replace(directory, kind)
 
     _case(f"the preset is {_kind}", _make)
-
-
-# === HDF5 ===
-
-
-def h5_with(change):
-    def make(directory):
-        path = directory / "generator" / "model.weights.h5"
-        with h5py.File(path, "a") as file:
-            change(file)
-
-    return make
-
-
-def array_in(change):
-    """Puts another dataset in the place of one."""
-
-    def change_file(file):
-        name = "encoder/layers/transformer_layer/intermediate/vars/1"
-        array = file[name][()]
-        del file[name]
-        change(file, name, array)
-
-    return h5_with(change_file)
-
-
-def _nested(file):
-    for _ in range(2000):
-        file = file.create_group("g")
-
-
-def _virtual(file, name, array):
-    layout = h5py.VirtualLayout(array.shape, array.dtype)
-    layout[:] = h5py.VirtualSource("other.h5", "x", array.shape)
-    file.create_virtual_dataset(name, layout)
-
-
-for _name, _change in {
-    "NaN": lambda f, n, a: f.create_dataset(n, data=a * np.float32("nan")),
-    "whole numbers": lambda f, n, a: f.create_dataset(n, data=a.astype("int32")),
-    "complex numbers": lambda f, n, a: f.create_dataset(n, data=a.astype("complex64")),
-    "text": lambda f, n, a: f.create_dataset(n, data=["x"] * len(a)),
-    "another shape": lambda f, n, a: f.create_dataset(n, data=a[:-1]),
-    "nothing": lambda f, n, a: None,
-    "compressed numbers": lambda f, n, a: f.create_dataset(
-        n, (len(a) * 1000,), "f4", chunks=True, compression="gzip"
-    ),
-    "4 TiB of nothing": lambda f, n, a: f.create_dataset(n, (1 << 40,), "f4"),
-    "numbers of another file": lambda f, n, a: f.create_dataset(
-        n, a.shape, "f4", external=[("other.bin", 0, 4 * len(a))]
-    ),
-    "numbers of other files": _virtual,
-    "a group": lambda f, n, a: f.create_group(n),
-    "a type": lambda f, n, a: f.__setitem__(n, np.dtype("f4")),
-}.items():
-    _case(f"HDF5 weights hold {_name}", array_in(_change), HDF5_CASES)
-for _name, _change in {
-    "link softly": lambda f: f.__setitem__("more", h5py.SoftLink("/encoder")),
-    "link to a file": lambda f: f.__setitem__("more", h5py.ExternalLink("a.h5", "x")),
-    "hold themselves": lambda f: f["encoder"].__setitem__("more", f["/"]),
-    "go in a circle": lambda f: f["encoder/layers"].__setitem__("x", f["encoder"]),
-    "have an array twice": lambda f: f.__setitem__(
-        "more", f["encoder/embeddings/token/vars/0"]
-    ),
-    "have an array more": lambda f: f.__setitem__("more", np.ones(3, "f4")),
-    "are nested deeply": _nested,
-}.items():
-    _case(f"HDF5 weights {_name}", h5_with(_change), HDF5_CASES)
-for _network in ("discriminator", "generator"):
-    _case(
-        f"HDF5 weights have more layers than the {_network}",
-        config_with(**{f"config__{_network}__num_layers": 1}),
-        HDF5_CASES,
-    )
-_case(
-    "HDF5 weights are cut off",
-    lambda d: os.truncate(d / "generator" / "model.weights.h5", 60_000),
-    HDF5_CASES,
-)
 
 
 @contextlib.contextmanager

@@ -7,7 +7,7 @@ from keras_corrupt.models import Electra
 from keras_corrupt.tokenizers import SPECIAL_TOKENS, WordPieceTokenizer
 from tests.conftest import SIZES
 from tests.hostile.bad_input import refusal
-from tests.hostile.preset_cases import CASES, HDF5_CASES, VERSION_1, bad_preset
+from tests.hostile.preset_cases import CASES, bad_preset
 
 pytestmark = pytest.mark.tensorflow_only  # No backend reads files.
 
@@ -24,10 +24,4 @@ def preset(tmp_path_factory):
 @pytest.mark.parametrize("case", CASES)
 def test_a_bad_preset_is_refused(case, preset, tmp_path):
     with bad_preset(preset, tmp_path, CASES[case]) as directory:
-        refusal(load_preset, directory)
-
-
-@pytest.mark.parametrize("case", HDF5_CASES)
-def test_a_bad_preset_of_the_first_format_is_refused(case, tmp_path):
-    with bad_preset(VERSION_1, tmp_path, HDF5_CASES[case]) as directory:
         refusal(load_preset, directory)

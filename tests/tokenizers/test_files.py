@@ -1,7 +1,6 @@
-"""Saved tokenizers, those of a version before, and vocabularies from elsewhere."""
+"""Saved tokenizers, and vocabularies from elsewhere."""
 
 import json
-from pathlib import Path
 
 import pytest
 import tokenizers
@@ -15,7 +14,6 @@ from tokenizers import (
     trainers,
 )
 
-from keras_corrupt.data.info import load_dataset_info
 from keras_corrupt.tokenizers import (
     SPECIAL_TOKENS,
     ByteBPETokenizer,
@@ -25,7 +23,6 @@ from keras_corrupt.tokenizers import (
 )
 from tests.tokenizers.conftest import ODD
 
-BEFORE = Path(__file__).parents[1] / "fixtures" / "version_1"
 CASED = {"lowercase": False, "strip_accents": False}
 ROBERTA = ["<s>", "<pad>", "</s>", "<unk>", "<mask>"]
 
@@ -72,16 +69,6 @@ def test_flags_of_word_pieces_are_kept(tmp_path):
     assert (tmp_path / "vocab.txt").read_text().split("\n")[:-1] == saved.vocabulary
 
 
-@pytest.mark.parametrize("name", ["data", "Electra-preset", "TextClassifier-preset"])
-def test_what_was_saved_before_loads(name):
-    loaded = load(BEFORE / name)
-    recorded = load_dataset_info(BEFORE / "data").tokenizer_fingerprint
-    assert loaded.fingerprint == recorded
-    given = from_file(BEFORE / name / "tokenizer.json", **loaded.flags)
-    assert given.fingerprint == recorded
-    assert loaded.vocabulary == (BEFORE / name / "vocab.txt").read_text().split()
-
-
 def test_load_rejects_a_changed_vocabulary(any_kind, tmp_path):
     any_kind.save(tmp_path)
     changed = "vocab.txt" if any_kind.kind == "wordpiece" else "tokenizer.json"
@@ -117,24 +104,6 @@ def test_load_rejects_malformed_settings(tmp_path, content):
     word_pieces().save(tmp_path)
     (tmp_path / "tokenizer_settings.json").write_text(content)
     with pytest.raises(ValueError, match=r"tokenizer_settings\.json: (not|too large)"):
-        load(tmp_path)
-
-
-@pytest.mark.parametrize(
-    ("content", "match"),
-    [
-        ('{"class": "os.system", "lowercase": true}', "not the settings"),
-        (
-            '{"class": "WordPieceTokenizer", "lowercase": "yes", "strip_accents": '
-            'true, "language_neutral": false, "vocabulary_sha256": ""}',
-            "not the settings",
-        ),
-        ("[", "not JSON"),
-    ],
-)
-def test_load_rejects_malformed_settings_of_before(tmp_path, content, match):
-    (tmp_path / "tokenizer.json").write_text(content)
-    with pytest.raises(ValueError, match=match):
         load(tmp_path)
 
 

@@ -281,7 +281,6 @@ def test_what_the_data_were_made_with_is_recorded_and_shown(finished, prepared):
 def test_another_corpus_in_the_place_of_the_data(
     config, corpus, settings, finished, tmp_path, changes, name
 ):
-    """A run begun before fingerprints were recorded takes what is there."""
     shutil.copytree(finished.directory, config.output)
     path = Path(config.output) / "run.json"
     was = json.loads(path.read_text())

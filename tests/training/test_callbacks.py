@@ -117,14 +117,6 @@ def test_seconds_go_on_from_the_earlier_attempt(tmp_path):
     assert log.seconds == 100.5
 
 
-def test_rows_of_an_earlier_version_lack_what_is_new(tmp_path):
-    (tmp_path / "metrics.csv").write_text("step,seconds,loss\n3,100.5,2.0\n")
-    log_intervals(tmp_path, 3, [6])
-    old, new = read_metrics(tmp_path / "metrics.csv")
-    assert old == {"step": 3, "seconds": 100.5, "loss": 2.0}
-    assert (new["step"], new["a_loss"]) == (6, 2.0)
-
-
 def test_no_metrics_file_is_no_rows(tmp_path):
     assert read_metrics(tmp_path / "metrics.csv") == []
 

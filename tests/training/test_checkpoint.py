@@ -6,7 +6,6 @@ import pytest
 
 from keras_corrupt.models import Electra
 from keras_corrupt.training import AdamW, CheckpointError, Checkpoints
-from keras_corrupt.training.optimizer import saved_variables
 
 
 @pytest.fixture
@@ -22,7 +21,7 @@ def compiled(sizes, **options):
 
 
 def everything(model):
-    variables = *model.variables, *saved_variables(model.optimizer)
+    variables = *model.variables, *model.optimizer.variables
     return [np.array(variable) for variable in variables]
 
 

@@ -1,24 +1,10 @@
-"""Weights as presets of the format `keras_corrupt/1` have them: HDF5, by Keras.
-
-Keras names what is in the file by attributes and classes, so that layers which have
-moved since are found where `MOVED` says.
-"""
-
-import tempfile
-from pathlib import Path
+"""Files of weights by Keras, in HDF5: what they hold, before Keras reads them."""
 
 import h5py
 
 from keras_corrupt.encoders.legacy_weights import check_format
 
 FILE = "model.weights.h5"
-#: Group of a network's file then -> the group where Keras looks for it now.
-MOVED = {
-    "vars": "head/vars",
-    "layers/dense": "head/transform",
-    "layers/layer_normalization": "head/norm",
-    "classifier": "head/classifier",
-}
 
 
 def count(path):
@@ -33,39 +19,6 @@ def count(path):
     with h5py.File(path, "r") as file:
         sizes = [array.size for array in _arrays(file)]
     return len(sizes), sum(sizes)
-
-
-def load(path, network):
-    """Loads a network's weights.
-
-    Args:
-        path: A `model.weights.h5`.
-        network: The `keras.Model` to load them into.
-
-    Raises:
-        ValueError: The file points at other files, or holds other weights.
-        OSError: It cannot be read.
-    """
-    with tempfile.TemporaryDirectory() as folder:
-        copy = Path(folder) / FILE
-        with h5py.File(path, "r") as file, h5py.File(copy, "w") as moved:
-            # Keras passes over what the network has no place for.
-            found = sorted(a.shape for a in _arrays(file) if a.dtype.kind in "fV")
-            if found != sorted(tuple(v.shape) for v in network.weights):
-                raise ValueError("its arrays are not of the shapes of the model's")
-            for name in file:
-                file.copy(file[name], moved, name)
-            if hasattr(network, "head"):
-                _move(moved)
-        network.load_weights(copy)
-
-
-def _move(file):
-    for old, new in MOVED.items():
-        if old in file and len(file[old]):
-            if new in file:
-                del file[new]
-            file.move(old, new)
 
 
 def _arrays(group):
