@@ -2,7 +2,7 @@
 
 With beta_2 0.999 Adam's second moment remembers a thousand updates, in which the
 gradient of a short run becomes many times smaller. Deep detectors have died of it: see
-README.md in this folder.
+docs/troubleshooting.md.
 """
 
 import dataclasses
