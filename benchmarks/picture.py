@@ -1,4 +1,4 @@
-"""README's picture: what a run learned, and which words its model suspects.
+"""The picture of docs/scoring.md: a run's curve, and the words its model suspects.
 
     python benchmarks/picture.py --runs runs/electra_tiny_en runs/electra_tiny_en_128 \\
         --output picture.png

@@ -24,11 +24,16 @@ from keras_corrupt.tokenizers import WordPieceTokenizer
 from tests.reach import changed_files, is_reached
 from tests.slow import is_slow
 
+ROOT = Path(__file__).parents[1]
+#: What users read first.
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
+
 #: Tests of code that computes nothing with Keras: one backend is enough.
 WITHOUT_KERAS = (
     "data",
     "tasks",
     "test_build_file.py",
+    "test_docs.py",
     "test_installation.py",
     "test_start_up.py",
     "tokenizers",

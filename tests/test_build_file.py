@@ -102,7 +102,9 @@ TESTS = {paths}
         ],
         args = [path],
         data = RECIPES + ["pyproject.toml", "setup.py"] + glob([
+            "*.md",
             "colab/*.ipynb",
+            "docs/**",
             "tests/fixtures/**",
         ]),
         main = "tests/run_pytest.py",

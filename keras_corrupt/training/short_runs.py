@@ -2,8 +2,8 @@
 
 With beta_2 0.999 Adam's second moment remembers a thousand updates, in which the
 gradient of a short run becomes many times smaller. Deep detectors have died of it: see
-README.md in this folder. And a warm-up that is meant for a million updates would be
-most of a short run.
+docs/troubleshooting.md. And a warm-up that is meant for a million updates would be most
+of a short run.
 """
 
 import dataclasses

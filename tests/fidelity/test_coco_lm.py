@@ -1,6 +1,6 @@
 """COCO-LM's details (Meng et al., 2021) that no other test shows.
 
-FIDELITY.md lists all details, with the tests that show them.
+docs/fidelity/coco_lm.md lists all details, with the tests that show them.
 """
 
 from typing import NamedTuple

@@ -1,6 +1,6 @@
 """ELECTRA's details (Clark's thesis, 5.1 to 5.4) that no other test shows.
 
-FIDELITY.md lists all details, with the tests that show them.
+docs/fidelity/electra.md lists all details, with the tests that show them.
 """
 
 import math

@@ -1,6 +1,6 @@
 """Electric's details (Clark's thesis, 5.1 and 5.4.5) that no other test shows.
 
-FIDELITY.md lists all details, with the tests that show them.
+docs/fidelity/electra.md lists all details, with the tests that show them.
 """
 
 import numpy as np

@@ -1,4 +1,4 @@
-"""FIDELITY.md names code, options and tests that exist, and every fidelity test."""
+"""docs/fidelity/ names code, options and tests that exist, and every fidelity test."""
 
 import ast
 import os
@@ -44,10 +44,9 @@ def parameters(path):
 
 @pytest.fixture(scope="module")
 def text():
-    # Bazel's sandbox holds neither FIDELITY.md nor the whole tree.
     if "TEST_SRCDIR" in os.environ:
         pytest.skip("needs the whole tree, not Bazel's sandbox")
-    return (ROOT / "FIDELITY.md").read_text()
+    return "".join(page.read_text() for page in (ROOT / "docs/fidelity").glob("*.md"))
 
 
 @pytest.fixture
@@ -76,7 +75,7 @@ def test_every_row_names_code_and_tests_that_exist(rows):
 
 def test_every_reference_exists(text):
     for path, name in references(text):
-        assert (ROOT / path).is_file(), f"FIDELITY.md names {path}, which is not there"
+        assert (ROOT / path).is_file(), f"{path} is not there"
         assert name in names(path), f"{path} does not define {name}"
         if path.startswith("tests/"):
             assert name.rsplit(".", 1)[-1].startswith("test_"), name
@@ -94,4 +93,4 @@ def test_every_fidelity_test_has_a_row(rows):
     for path in Path(__file__).parent.glob("test_*.py"):
         if path != Path(__file__):
             tests = {n for n in names(path) if n.startswith("test_")}
-            assert tests <= listed, f"not in FIDELITY.md: {sorted(tests - listed)}"
+            assert tests <= listed, f"not in docs/fidelity: {sorted(tests - listed)}"

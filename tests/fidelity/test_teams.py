@@ -1,6 +1,6 @@
 """TEAMS's details (Shen et al., 2021) that no other test shows.
 
-FIDELITY.md lists all details, with the tests that show them.
+docs/fidelity/teams.md lists all details, with the tests that show them.
 """
 
 from typing import NamedTuple
