@@ -13,7 +13,7 @@ from keras_corrupt.devices.interrupts import ends_in_a_line
 from keras_corrupt.devices.log_level import hide_start_up_lines
 from keras_corrupt.training import keras_stand_in
 from keras_corrupt.training.data_of_run import check_flags, names_of
-from keras_corrupt.training.short_runs import note, of_short_run
+from keras_corrupt.training.smaller_runs import note, of_smaller_run, tokens
 
 
 @ends_in_a_line("Run the same command again to go on.")
@@ -50,14 +50,13 @@ def main(recipe, description, run=None, **variants):
 
     try:
         check_flags(config, flags)
-        if changed := note(config, recipe):
+        if changed := note(config, recipe, names_of(flags)):
             print(f"Note: {changed}")
-        tokens, usual = (c.batch_size * c.sequence_length for c in (config, recipe))
-        if 0 < tokens < usual / 4 and not config.smoke:
+        if 0 < tokens(config) < tokens(recipe) / 4 and not config.smoke:
             print(
-                f"Warning: {tokens:,} tokens a step are far fewer than the recipe's "
-                f"{usual:,}, for which its learning rate was chosen. If memory is "
-                "short, keep --batch_size and raise --accumulate.",
+                f"Warning: {tokens(config):,} tokens a step are far fewer than the "
+                f"recipe's {tokens(recipe):,}. If memory is short, keep --batch_size "
+                "and raise --accumulate.",
                 file=sys.stderr,
             )
         if (run or runner.pretrain)(config) is None:
@@ -116,7 +115,7 @@ def parse(recipe, flags, description=None):
         use_underscores=True,
     )
     config = dataclasses.replace(parsed.run, objective=_given(parsed.options))
-    return of_short_run(config, recipe, names_of(flags))
+    return of_smaller_run(config, recipe, names_of(flags))
 
 
 def _flags_of(name, options, given, preset, fallback=True):

@@ -7,7 +7,8 @@ import pytest
 
 from keras_corrupt.training import PretrainConfig
 from keras_corrupt.training.command_line import parse
-from keras_corrupt.training.short_runs import note
+from keras_corrupt.training.data_of_run import names_of
+from keras_corrupt.training.smaller_runs import note
 
 RECIPE = PretrainConfig(
     model="Electra",
@@ -118,9 +119,32 @@ def test_a_flag_that_does_not_exist_names_the_nearest(flag, capsys):
 def test_a_short_run_has_a_shorter_memory_and_warm_up(flags, beta_2, warmup_steps):
     config = parse(RECIPE, flags.split())
     assert (config.beta_2, config.warmup_steps) == (beta_2, warmup_steps)
-    told = note(config, RECIPE)
-    assert ("--beta_2 is" in told) == (beta_2 < 0.999)
-    assert ("--warmup_steps is" in told) == (warmup_steps < 10_000)
+    given = names_of(flags.split())
+    told = note(config, RECIPE, given)
+    for name, lower in (
+        ("beta_2", beta_2 < 0.999),
+        ("warmup_steps", warmup_steps < 1e4),
+    ):
+        assert (f"--{name} is" in told) == (lower and name not in given)
+
+
+@pytest.mark.parametrize(
+    "flags, rate",
+    [
+        ("--batch_size 32", 2.5e-4),
+        ("--sequence_length=64 --batch_size 64", 2.5e-4),
+        ("--batch_size 32 --learning_rate 1e-3", 1e-3),
+        ("--batch_size 512", 5e-4),
+        ("--accumulate 4", 5e-4),
+    ],
+)
+def test_the_rate_goes_with_the_root_of_the_batch(flags, rate):
+    config = parse(RECIPE, flags.split())
+    assert config.learning_rate == rate
+    told = note(config, RECIPE, names_of(flags.split()))
+    assert ("--learning_rate is 0.00025 (the recipe's: 0.0005)" in told) == (
+        rate == 2.5e-4
+    )
 
 
 def test_a_recipe_of_a_lower_beta_2_keeps_it():
