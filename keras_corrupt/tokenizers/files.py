@@ -165,9 +165,7 @@ def _configured_roles(path: Path, engine) -> dict[str, str]:
 def _read_settings(directory: Path) -> dict:
     path = directory / SETTINGS_FILE
     if not path.exists():
-        raise ValueError(
-            f"{directory}: holds no {SETTINGS_FILE}, which save(directory) writes."
-        )
+        raise ValueError(f"{path}: missing. A tokenizer's save(directory) writes it.")
     settings = _parse_object(read_text(path, _MAX_SETTINGS_BYTES), path)
     if not _well_formed(settings):
         raise ValueError(

@@ -108,7 +108,7 @@ def test_load_rejects_malformed_settings(tmp_path, content):
 
 
 def test_load_needs_its_files(tmp_path):
-    with pytest.raises(ValueError, match=r"holds no tokenizer_settings\.json"):
+    with pytest.raises(ValueError, match=r"tokenizer_settings\.json: missing"):
         load(tmp_path)
     word_pieces().save(tmp_path)
     (tmp_path / "vocab.txt").unlink()

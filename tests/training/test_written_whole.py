@@ -98,7 +98,7 @@ class Saved:
     def read(self):
         found = []
         for step in self.checkpoints.steps():  # those that are complete
-            _, arrays = checkpoint._read(self.checkpoints.path(step), step)
+            *_, arrays = checkpoint._read(self.checkpoints.path(step), step)
             assert arrays["a"].tolist() == [step] * 9
             found.append(step)
         return found[-1]
