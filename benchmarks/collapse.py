@@ -272,7 +272,7 @@ def table(runs, names):
 
 
 def dead_at(settings, rows):
-    """Returns the step at which a run of the recipe would have stopped, as text."""
+    """Returns the first step after the warm-up at which a run was dead, as text."""
     for row in rows:
         judged = row["step"] >= settings["warmup_steps"]
         if judged and why_dead(row["spread"][-1], row["rtd_auc"]):
@@ -318,7 +318,9 @@ def draw_curves(runs, names, path):
             drawn.add(name)
         axis.set(title=title, xlabel="step", yscale="log" if logarithmic else "linear")
         axis.grid(alpha=0.3)
-    figure.axes[0].legend(fontsize="small")
+    figure.legend(
+        *figure.axes[0].get_legend_handles_labels(), loc="outside lower center", ncols=3
+    )
     figure.savefig(path, dpi=100)
 
 

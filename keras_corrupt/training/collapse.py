@@ -22,6 +22,9 @@ from keras_corrupt.training.run_directory import (
 
 #: How often a run goes back to where its model was alive.
 MOST_RECOVERIES = 3
+#: Updates before which nothing is judged. A detector that lives begins with states that
+#: are nearly one, for 100 to 250 updates: see benchmarks/results/collapse.
+FIRST_JUDGED = 1000
 
 
 class CollapseError(RuntimeError):
@@ -81,12 +84,14 @@ class CollapseWatch:
     Args:
         judge: Function of the validation metrics that returns by what one sees that
             the model has died, or an empty text.
-        begin: Updates before which nothing is judged.
+        first_step: Updates before the phase of training.
+        warmup_steps: Updates of its warm-up, in which nothing is judged.
         remedy: What the error says to do.
     """
 
-    def __init__(self, judge, begin, remedy):
-        self.judge, self.begin, self.remedy = judge, begin, remedy
+    def __init__(self, judge, first_step, warmup_steps, remedy):
+        self.judge, self.remedy = judge, remedy
+        self.begin = first_step + max(warmup_steps, FIRST_JUDGED)
 
     def on_interval_end(self, step, logs):
         """Looks at the interval's metrics; called by `Intervals`.

@@ -201,7 +201,8 @@ def run(config, output, devices, where):
                 judged_at=phase.warnings and first_step + phase.steps,
                 watch=CollapseWatch(
                     lambda metrics: model.collapse(metrics, unigram),
-                    first_step + warmup_of(phase, config),
+                    first_step,
+                    warmup_of(phase, config),
                     remedy_for(config),
                 ),
                 listeners=[kept],

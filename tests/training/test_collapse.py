@@ -10,7 +10,7 @@ import tensorflow as tf
 
 from keras_corrupt.data import load_dataset_info
 from keras_corrupt.models import Electra, MaskedLM
-from keras_corrupt.training import pretrain
+from keras_corrupt.training import collapse, pretrain
 from keras_corrupt.training.callbacks import read_metrics
 from keras_corrupt.training.collapse import (
     CollapseError,
@@ -26,6 +26,11 @@ from tests.models.conftest import kill
 from tests.training.conftest import assert_same_weights
 
 pytestmark = pytest.mark.usefixtures("presets")
+
+
+@pytest.fixture(autouse=True)
+def judged_from_the_start(monkeypatch):
+    monkeypatch.setattr(collapse, "FIRST_JUDGED", 0)
 
 
 def run_json(config):
@@ -93,13 +98,17 @@ def test_metrics_of_a_run(finished):
 # === What is judged ===
 
 
-def test_a_warm_up_is_not_judged():
+@pytest.mark.parametrize("warmup_steps, first", [(2000, 2010), (5, 1010)])
+def test_a_warm_up_is_not_judged(warmup_steps, first, monkeypatch):
+    monkeypatch.setattr(collapse, "FIRST_JUDGED", 1000)
     seen = []
-    watch = CollapseWatch(lambda metrics: seen.append(metrics) or "dead", 10, "Wait.")
-    watch.on_interval_end(9, {"val_a": 1.0})
+    watch = CollapseWatch(
+        lambda metrics: seen.append(metrics) or "dead", 10, warmup_steps, "Wait."
+    )
+    watch.on_interval_end(first - 1, {"val_a": 1.0})
     assert not seen
-    with pytest.raises(CollapseError, match=r"step 10: dead\..*not saved\. Wait\.$"):
-        watch.on_interval_end(10, {"val_a": 1.0, "b": 2.0})
+    with pytest.raises(CollapseError, match=f"{first:,}: dead.*not saved. Wait.$"):
+        watch.on_interval_end(first, {"val_a": 1.0, "b": 2.0})
     assert seen == [{"a": 1.0}]
 
 
