@@ -21,11 +21,13 @@ RECIPES = sorted((ROOT / "recipes").glob("finetune_*.py"))
 
 @pytest.fixture
 def run(monkeypatch, tmp_path, preset):  # noqa: F811
-    def run_recipe(path, *flags):
+    def run_recipe(path, *flags, **settings):
         quick = ["--seeds", "1", "--retries", "0", "--max_length", "24"]
-        settings = ["--settings", "epochs", "1", "batch_size", "8"]
         flags = ["--preset", preset, "--output", tmp_path / "out", *flags, *quick]
-        monkeypatch.setattr("sys.argv", [str(path), *map(str, [*flags, *settings])])
+        flags.append("--settings")
+        for name, value in ({"epochs": 1, "batch_size": 8} | settings).items():
+            flags += [name, value]
+        monkeypatch.setattr("sys.argv", [str(path), *map(str, flags)])
         runpy.run_path(str(path), run_name="__main__")
         return json.loads((tmp_path / "out" / "results.json").read_text())
 
@@ -134,7 +136,7 @@ def test_tagging(run, tmp_path):
             lines += [f"{word} {tags.get(word, 'O')}" for word in text.split()] + [""]
         (tmp_path / f"{name}.txt").write_text("\n".join(lines))
     flags = "--train", tmp_path / "train.txt", "--dev", tmp_path / "dev.txt"
-    (row,) = run(recipe("tagging"), *flags)
+    (row,) = run(recipe("tagging"), *flags, epochs=8, learning_rate=1e-2)
     (result,) = row["results"]
     assert result["metric"] == "f1"
     # The scores are those of what was written; a span is one word.
