@@ -136,7 +136,7 @@ def test_tagging(run, tmp_path):
             lines += [f"{word} {tags.get(word, 'O')}" for word in text.split()] + [""]
         (tmp_path / f"{name}.txt").write_text("\n".join(lines))
     flags = "--train", tmp_path / "train.txt", "--dev", tmp_path / "dev.txt"
-    (row,) = run(recipe("tagging"), *flags, epochs=8, learning_rate=1e-2)
+    (row,) = run(recipe("tagging"), *flags, epochs=20, learning_rate=1e-2)
     (result,) = row["results"]
     assert result["metric"] == "f1"
     # The scores are those of what was written; a span is one word.
