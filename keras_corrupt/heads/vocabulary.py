@@ -3,9 +3,8 @@
 import keras
 from keras import ops
 
-from keras_corrupt.encoders.dense import Dense, gelu
-from keras_corrupt.encoders.embeddings import initializer
 from keras_corrupt.heads import chunks, cost
+from keras_corrupt.heads.transform import transform_and_norm
 from keras_corrupt.kernels import active
 
 #: Positions of each sequence whose logits are held at once where all are gone through.
@@ -72,17 +71,8 @@ class VocabularyHead(keras.layers.Layer):
         self.token = encoder.embeddings.token
         self.transform = self.norm = None
         if transform:
-            self.transform = Dense(
-                encoder.embedding_size,
-                gelu(encoder.approximate_gelu),
-                kernel_initializer=initializer(encoder.initializer_range),
-                dtype=self.dtype_policy,
-                name="transform",
-            )
-            self.norm = keras.layers.LayerNormalization(
-                epsilon=encoder.layer_norm_epsilon,
-                dtype=self.dtype_policy,
-                name="norm",
+            self.transform, self.norm = transform_and_norm(
+                encoder, encoder.embedding_size, self.dtype_policy
             )
 
         # === Config ===

@@ -4,9 +4,8 @@ import functools
 
 import keras
 
-from keras_corrupt.encoders.dense import Dense, gelu
-from keras_corrupt.encoders.embeddings import initializer
 from keras_corrupt.heads import ReplacedTokenHead, VocabularyHead
+from keras_corrupt.heads.transform import transform_and_norm
 from keras_corrupt.models.replaced_token_detection.generator_discriminator import (
     Discriminator,
 )
@@ -21,15 +20,8 @@ class SequenceHead(keras.layers.Layer):
 
     def __init__(self, encoder, **kwargs):
         super().__init__(**kwargs)
-        self.transform = Dense(
-            encoder.hidden_size,
-            gelu(encoder.approximate_gelu),
-            kernel_initializer=initializer(encoder.initializer_range),
-            dtype=self.dtype_policy,
-            name="transform",
-        )
-        self.norm = keras.layers.LayerNormalization(
-            epsilon=encoder.layer_norm_epsilon, dtype=self.dtype_policy, name="norm"
+        self.transform, self.norm = transform_and_norm(
+            encoder, encoder.hidden_size, self.dtype_policy
         )
         self.build((None, encoder.hidden_size))
 

@@ -3,8 +3,7 @@
 import keras
 from keras import ops
 
-from keras_corrupt.encoders.dense import Dense, gelu
-from keras_corrupt.encoders.embeddings import initializer
+from keras_corrupt.heads.transform import transform_and_norm
 from keras_corrupt.models.teams import cost
 
 
@@ -22,15 +21,8 @@ class MultiWordSelectionHead(keras.layers.Layer):
         super().__init__(**kwargs)
         self.sizes = encoder.architecture
         self.token = encoder.embeddings.token
-        self.transform = Dense(
-            encoder.embedding_size,
-            gelu(encoder.approximate_gelu),
-            kernel_initializer=initializer(encoder.initializer_range),
-            dtype=self.dtype_policy,
-            name="transform",
-        )
-        self.norm = keras.layers.LayerNormalization(
-            epsilon=encoder.layer_norm_epsilon, dtype=self.dtype_policy, name="norm"
+        self.transform, self.norm = transform_and_norm(
+            encoder, encoder.embedding_size, self.dtype_policy
         )
         self.build()
 
