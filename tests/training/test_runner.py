@@ -249,7 +249,7 @@ def test_interrupted_then_short_of_space_then_finished(
             main(config, "A recipe.")
     assert re.match(
         "Error: Could not write .*step-000000006.npz: File too large. "
-        "Free space .* run the same command again .*step-000000004.npz",
+        "Mend that, then run the same command again. .*step-000000004.npz",
         str(caught.value.code),
     )
     assert contents(directory / "checkpoints") == before
