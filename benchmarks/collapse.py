@@ -163,7 +163,7 @@ def arrays(model):
 
 
 def train(config):
-    """Trains as `config` says, and writes what is measured."""
+    """Trains as `config` says, and writes the measurements."""
     info = load_dataset_info(config.data)
     keras.utils.set_random_seed(config.seed)
     model = build(config, info)

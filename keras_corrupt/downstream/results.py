@@ -7,6 +7,8 @@ from pathlib import Path
 
 import numpy as np
 
+from keras_corrupt.files.whole import write_whole
+
 
 def ensemble(finetuner, results, count):
     """Lets the best runs of a task predict together: their outputs' mean.
@@ -144,9 +146,8 @@ def write(rows, output):
     """Writes `results.md`, `results.json` and `curves.png`; returns the table."""
     output = Path(output)
     text = table(rows)
-    (output / "results.md").write_text(text + "\n")
-    (output / "results.json").write_text(
-        json.dumps([dataclasses.asdict(row) for row in rows], indent=2) + "\n"
-    )
+    content = [dataclasses.asdict(row) for row in rows]
+    write_whole(output / "results.json", json.dumps(content, indent=2) + "\n")
+    write_whole(output / "results.md", text + "\n")
     draw_curves(rows, output / "curves.png")
     return text

@@ -7,12 +7,19 @@ from pathlib import Path
 from typing import IO
 
 
+def partial_of(path: str | os.PathLike) -> Path:
+    """Returns where a file is until it is whole: `.NAME.partial` beside it."""
+    path = Path(path)
+    return path.with_name(f".{path.name}.partial")
+
+
 @contextlib.contextmanager
 def whole_file(path: str | os.PathLike, mode: str = "w") -> Iterator[IO]:
     r"""Opens a file that takes its place when all of it is written.
 
     Until then, and if the process is killed or the computer stops, what was there
-    before stays. Next to it `.NAME.partial` may be left, which the next write replaces.
+    before stays. A killed process may leave `partial_of` it, which the next write
+    replaces.
 
     Args:
         path: The file.
@@ -24,8 +31,7 @@ def whole_file(path: str | os.PathLike, mode: str = "w") -> Iterator[IO]:
     Raises:
         OSError: It cannot be written; says which file and why.
     """
-    path = Path(path)
-    partial = path.with_name(f".{path.name}.partial")
+    partial = partial_of(path)
     text = {} if "b" in mode else {"encoding": "utf-8", "newline": "\n"}
     try:
         with open(partial, mode, **text) as file:

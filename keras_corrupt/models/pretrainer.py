@@ -204,12 +204,11 @@ class Pretrainer(PositionChoice, TokenizerAssets, TextModel, MicroBatches):
         """
         return self.encoder(inputs, training=False)
 
-    def collapse(self, metrics, unigram):
+    def collapse(self, metrics):
         """Says by what one sees that the model has died.
 
         Args:
             metrics: The model's validation metrics, and `token_spread`.
-            unigram: See `baselines`.
 
         Returns:
             A clause; an empty text while the model lives.

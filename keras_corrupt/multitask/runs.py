@@ -93,7 +93,7 @@ class Runs:
         ]
         self.finetuners = {f.task.name: f for f in finetuners}
         # One for all tasks, as in the thesis: with a task's own, which has more epochs
-        # for RTE and STS-B, its model would be trained longer than that of all tasks.
+        # for RTE and STS-B, its model would train longer than the model of all tasks.
         any_task = finetuners[0]
         self.single = with_changes(
             any_task.system.fine_tuning(any_task.size, ""), config.settings

@@ -159,7 +159,7 @@ def _encoded(texts, tokenizer):
         items.append(list(text))
         if lost := [i for i in items[-1] if int(i) not in known]:
             raise ValueError(
-                f"`texts[{number}]` has the token id {lost[0]}; those of the "
+                f"`texts[{number}]` has the token id {lost[0]}; the ids of the "
                 f"vocabulary are from 0 to {known[-1]}."
             )
     strings = [part for item in items if isinstance(item, tuple) for part in item]

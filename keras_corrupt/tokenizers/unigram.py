@@ -159,7 +159,7 @@ def _train(sample, letters, vocabulary_size, progress) -> list[tuple[str, float]
     trainer = tokenizers.trainers.UnigramTrainer(
         vocab_size=round(_SURPLUS * vocabulary_size),
         special_tokens=list(SPECIAL_TOKENS),
-        initial_alphabet=letters,  # also those of words that are left out
+        initial_alphabet=letters,  # letters of words that are left out, too
         unk_token=_UNKNOWN,
         show_progress=progress,
     )

@@ -10,7 +10,7 @@ import keras
 import numpy as np
 
 from keras_corrupt.devices.distribution import ALONE
-from keras_corrupt.files.whole import whole_file
+from keras_corrupt.files.whole import partial_of, whole_file
 from keras_corrupt.models.named_variables import named_variables
 from keras_corrupt.training.phases import WHOLE_RUN
 
@@ -102,7 +102,7 @@ class Checkpoints:
             kept = (known or ["There is no checkpoint."])[-1]
             raise CheckpointError(f"{error} {kept}") from error
         # A process that died may have left some.
-        for part in self.directory.glob(".step-*.npz.partial"):
+        for part in self.directory.glob(partial_of("step-*.npz").name):
             part.unlink()
         # A later one is none of this run's, or could not be read.
         known = [known for known in self.steps() if known <= step]

@@ -6,7 +6,7 @@ import os
 import sys
 import tempfile
 
-from keras_corrupt.files.whole import write_whole
+from keras_corrupt.files.whole import partial_of, write_whole
 
 try:
     import fcntl
@@ -17,7 +17,7 @@ RUN_FILE = "run.json"
 #: What a run has in it beside its settings: its examples, and where it went back.
 EXAMPLES, RECOVERIES = "examples", "recoveries"
 #: What a directory can hold where a run has lost nothing yet.
-BEGINNINGS = {RUN_FILE, "run.tmp"}
+BEGINNINGS = {RUN_FILE, partial_of(RUN_FILE).name}
 
 
 @contextlib.contextmanager

@@ -200,7 +200,7 @@ def run(config, output, devices, where):
                 else lambda metrics, judge=judge: judge(metrics, unigram),
                 judged_at=phase.warnings and first_step + phase.steps,
                 watch=CollapseWatch(
-                    lambda metrics: model.collapse(metrics, unigram),
+                    model.collapse,
                     first_step,
                     warmup_of(phase, config),
                     remedy_for(config),

@@ -31,11 +31,11 @@ def test_every_system_says_that_it_is_dead(name):
     detector = {"rtd_auc": 0.5}
     alive = spread_of_random_tokens(model)
     assert 0.1 < alive < 1
-    assert not model.collapse({"token_spread": alive} | detector, None)
+    assert not model.collapse({"token_spread": alive} | detector)
     kill(model)
     dead = spread_of_random_tokens(model)
     assert abs(dead) < 1e-5
-    assert "spread 0.0000" in model.collapse({"token_spread": dead} | detector, None)
+    assert "spread 0.0000" in model.collapse({"token_spread": dead} | detector)
 
 
 @pytest.mark.parametrize(
@@ -56,7 +56,7 @@ def test_every_system_says_that_it_is_dead(name):
 )
 def test_a_detector_on_its_plateau_is_not_dead(spread, auc, dead):
     metrics = {"token_spread": spread, "rtd_auc": auc}
-    assert bool(make(Electra).collapse(metrics, None)) == dead
+    assert bool(make(Electra).collapse(metrics)) == dead
 
 
 @pytest.fixture

@@ -362,7 +362,7 @@ def settings_left(directory):
         return json.loads((directory / "run.json").read_text())
 
 
-@pytest.mark.parametrize("left", [{"run.tmp": "{"}, {"run.json": ""}])
+@pytest.mark.parametrize("left", [{".run.json.partial": "{"}, {"run.json": ""}])
 def test_a_run_killed_before_it_began_can_begin(tmp_path, left):
     for name, text in left.items():
         (tmp_path / name).write_text(text)

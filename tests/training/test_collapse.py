@@ -44,7 +44,7 @@ def rows_of(config):
 def dies(monkeypatch, at, above=0.0):
     """Has a run say that it is dead at a step, if its peak rate is above one."""
 
-    def collapse(self, metrics, unigram):
+    def collapse(self, metrics):
         rate = self.optimizer._learning_rate.peak_rate
         dead = int(self.optimizer.iterations) == at and rate > above
         return "so it was made" if dead else ""
@@ -175,10 +175,10 @@ def test_a_recovered_run_continues_exactly(masked_lm, monkeypatch):
     other = dataclasses.replace(config, output=config.output + "_stopped")
     judge = MaskedLM.collapse
 
-    def stopped(self, metrics, unigram):
+    def stopped(self, metrics):
         if int(self.optimizer.iterations) == 9:
             raise RuntimeError("killed")
-        return judge(self, metrics, unigram)
+        return judge(self, metrics)
 
     monkeypatch.setattr(MaskedLM, "collapse", stopped)
     with pytest.raises(RuntimeError, match="killed"):

@@ -173,7 +173,7 @@ class GeneratorDiscriminator(TwoNetworks):
                 "Try a lower --learning_rate, a longer warm-up, or more steps."
             )
 
-    def collapse(self, metrics, unigram):
+    def collapse(self, metrics):
         return why_dead(metrics["token_spread"], metrics["rtd_auc"])
 
     def generator_warnings(self, metrics, unigram):
