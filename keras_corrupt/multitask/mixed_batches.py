@@ -29,8 +29,8 @@ def mixed_batches(
 ):
     """Returns a pass over a sample of all tasks' sequences, mixed within batches.
 
-    Each pass is another one. Sequences of several tasks are together within `WINDOWS` of
-    lengths. Sequences of a single task have nothing to mix with: `make_batches` has
+    Each pass is another one. Sequences of several tasks are together within
+    `WINDOWS` of lengths. Sequences of a single task have nothing to mix with: `make_batches` has
     the same lengths. Each batch is padded as there.
 
     Args:

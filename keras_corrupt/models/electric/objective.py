@@ -15,8 +15,8 @@ even where it is the token that stood there.
 With one sample at a time (algorithm 1) the loss is least where p^ = p, so that energies
 need no normalisation. Algorithm 2 assumes that other samples do not change p^. Its loss
 is least where p^(x_t | x_\t) is the frequency of x among texts whose x_t is no sample,
-over the frequency of x_\t among texts whose x_t is one. With q near p this is p. With a poor q,
--E is off by half a nat or more, and p^ does not add up to 1.
+over the frequency of x_\t among texts whose x_t is one. With q near p this is p. With a
+poor q, -E is off by half a nat or more, and p^ does not add up to 1.
 
 n counts the tokens that samples may replace: the sums over t leave out special tokens
 and padding. A token that is never noise would have any energy, and with it among the n
