@@ -30,8 +30,8 @@ def mixed_batches(
     """Returns a pass over a sample of all tasks' sequences, mixed within batches.
 
     Each pass is another one. Sequences of several tasks are together within
-    `WINDOWS` of lengths. Sequences of a single task have nothing to mix with: `make_batches` has
-    the same lengths. Each batch is padded as there.
+    `WINDOWS` of lengths. Sequences of a single task have nothing to mix with;
+    their lengths are as in `make_batches`. Each batch is padded as there.
 
     Args:
         parts: Name of a task -> its model.
