@@ -3,17 +3,18 @@
 `full_run.txt` names the commit at which all tests passed, and the packages that they
 ran with; `.ci/run --everything` writes it. Since then only some files have changed. A
 change of a room of keras_corrupt reaches the tests of this room and of the rooms that
-depend on it, by BUILD. `pytest --reached` leaves out the slow tests that no change
+import from it. `pytest --reached` leaves out the slow tests that no change
 reaches. It leaves out none where git does not know the commit, or packages differ.
 """
 
+import ast
 import functools
 import importlib.metadata
 import subprocess
 import sys
 from pathlib import Path
 
-from tests.test_build_file import PACKAGE, ROOMS, ROOT, dependencies, imports_of
+from tests.test_build_file import PACKAGE, ROOMS, ROOT, imports_of, strings
 
 FULL_RUN = Path(__file__).with_name("full_run.txt")
 PACKAGES = ("jax", "jaxlib", "keras", "numpy", "tensorflow", "tf-models-official")
@@ -45,10 +46,21 @@ def changed_files():
         return None
 
 
+def named_in(source):
+    """Returns the rooms that a file imports, by a statement or by a string."""
+    modules = imports_of(source) | {
+        text.removeprefix(f"{PACKAGE}.")
+        for text in strings(ast.parse(source))
+        if text.startswith(f"{PACKAGE}.")
+    }
+    return EVERYTHING if "" in modules else {m.split(".")[0] for m in modules}
+
+
 @functools.cache
 def needed_by(room):
-    """Returns a room and the rooms that it depends on."""
-    return {room}.union(*map(needed_by, dependencies(room)))
+    """Returns the rooms that a room imports from, its commands included."""
+    files = (ROOT / PACKAGE / room).rglob("*.py")
+    return set().union(*(named_in(file.read_text()) for file in files)) & EVERYTHING
 
 
 @functools.cache
@@ -61,12 +73,14 @@ def rooms_of(path):
     folder = path.split("/")[1]
     if folder not in ROOMS:  # It runs commands, recipes or notebooks.
         return EVERYTHING
-    files = ROOT / path, *(ROOT / "tests" / folder).glob("conftest.py")
-    modules = set().union(*(imports_of(file.read_text()) for file in files))
-    if "" in modules:
-        return EVERYTHING
-    rooms = {folder, *(module.split(".")[0] for module in modules)} & EVERYTHING
-    return set().union(*map(needed_by, rooms))
+    # What the tests of a folder share may stand in any of its files.
+    files = (ROOT / "tests" / folder).rglob("*.py")
+    rooms = {folder}.union(*(named_in(file.read_text()) for file in files))
+    found, new = set(), rooms & EVERYTHING
+    while new:
+        found |= new
+        new = set().union(*map(needed_by, new)) - found
+    return found
 
 
 def is_reached(path, changed):
