@@ -255,8 +255,9 @@ def flattened(settings, prefix=""):
 def table(runs, names):
     """Returns the last row of each run in Markdown, and when it was dead."""
     lines = [
-        "| settings | seed | step | MLM loss | RTD loss | AUC | spread | dead at |",
-        "|---|---:|---:|---:|---:|---:|---:|---:|",
+        "| settings | seed | step | MLM loss | RTD loss | AUC | spread "
+        "| largest update | dead at |",
+        "|---|---:|---:|---:|---:|---:|---:|---:|---:|",
     ]
     for name, (settings, rows) in sorted(
         zip(names, runs, strict=True), key=lambda pair: (pair[0], pair[1][0]["seed"])
@@ -266,9 +267,15 @@ def table(runs, names):
             f"| {name} | {settings['seed']} | {last['step']:,} "
             f"| {last['mlm_loss']:.2f} | {last['rtd_loss']:.4f} "
             f"| {last['rtd_auc']:.3f} | {last['spread'][-1]:.4f} "
-            f"| {dead_at(settings, rows)} |"
+            f"| {largest_until_warm(settings, rows):.3f} | {dead_at(settings, rows)} |"
         )
     return "\n".join(lines)
+
+
+def largest_until_warm(settings, rows):
+    """Returns the largest relative update that was measured during the warm-up."""
+    warm = [row for row in rows if row["step"] <= settings["warmup_steps"]]
+    return max(row.get("largest_update", 0.0) for row in warm)
 
 
 def dead_at(settings, rows):
