@@ -15,7 +15,11 @@ from keras_corrupt.models.options import check_arguments
 from keras_corrupt.models.overrides import merge, with_global_policy
 from keras_corrupt.models.position_choice import PositionChoice
 from keras_corrupt.models.preset_sizes import SIZES
-from keras_corrupt.models.tokenizer_assets import TokenizerAssets
+from keras_corrupt.models.tokenizer_assets import (
+    TokenizerAssets,
+    check_vocabulary,
+    vocabulary_of,
+)
 from keras_corrupt.models.trained_presets import directory_of
 
 
@@ -98,15 +102,7 @@ class Pretrainer(PositionChoice, TokenizerAssets, TextModel, MicroBatches):
             mask_rate, masking, span_length, span_lengths, num_masks, disjoint_masks
         )
         if tokenizer is not None:
-            if tokenizer.vocabulary_size > vocabulary_size:
-                main = next(iter(self.network_arguments))
-                size = {"vocabulary_size": tokenizer.vocabulary_size}
-                raise ValueError(
-                    f"`tokenizer` has {tokenizer.vocabulary_size} tokens, more than "
-                    f"the model's vocabulary_size={vocabulary_size}. Pass "
-                    f"{main}={size} where weights are new, or else the tokenizer that "
-                    "they were trained with."
-                )
+            check_vocabulary(type(self), tokenizer, vocabulary_size)
             mask_id = tokenizer.mask_id
             unmaskable_ids = tuple(
                 tokenizer.role_ids[role] for role in self.unmaskable_roles
@@ -335,18 +331,13 @@ class Pretrainer(PositionChoice, TokenizerAssets, TextModel, MicroBatches):
             check_arguments(cls, overrides)
             config = cls.presets[preset]
             if tokenizer is not None:
-                main = next(iter(cls.network_arguments))
-                size = {"vocabulary_size": tokenizer.vocabulary_size}
-                config = merge(config, {main: size})
+                config = merge(config, vocabulary_of(cls, tokenizer))
             return cls(**merge(config, overrides), tokenizer=tokenizer)
         check_arguments(cls, overrides, fixed={*SIZES} - {"max_length"})
         preset = directory_of(preset)
         config, saved_tokenizer = preset_directory.read(preset, cls)
         if tokenizer is not None and saved_tokenizer is not None:
-            raise ValueError(
-                f"The preset {str(preset)!r} has its own tokenizer; don't pass "
-                "`tokenizer`."
-            )
+            raise ValueError(f"{preset} has its own tokenizer; don't pass `tokenizer`.")
         config = with_global_policy(config)
         tokenizer = saved_tokenizer or tokenizer
         model = longer_sequences.load(preset, cls, config, overrides, tokenizer)

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from keras_corrupt.tokenizers.byte_bpe import ByteBPETokenizer
+from keras_corrupt.tokenizers.fingerprints import sha256
 from keras_corrupt.tokenizers.reading import (
     parse_engine,
     read_bytes,
@@ -22,7 +23,6 @@ from keras_corrupt.tokenizers.tokenizer import (
     CONFIG_FILE,
     SETTINGS_FILE,
     Tokenizer,
-    sha256,
 )
 from keras_corrupt.tokenizers.unigram import UnigramTokenizer
 from keras_corrupt.tokenizers.wordpiece import WordPieceTokenizer

@@ -99,3 +99,17 @@ def template(roles: Mapping[str, str], role_ids: Mapping[str, int]):
             for role in ("classify", "separate")
         ],
     )
+
+
+def hugging_face_config(roles):
+    """Returns what `tokenizer_config.json` says to Hugging Face's readers.
+
+    Args:
+        roles: Role -> its special token.
+    """
+    return {
+        "tokenizer_class": "PreTrainedTokenizerFast",
+        "model_input_names": ["input_ids", "token_type_ids", "attention_mask"],
+        "split_special_tokens": True,
+        **{CONFIG_NAMES[role]: token for role, token in roles.items()},
+    }

@@ -1,7 +1,6 @@
 """What all tokenizers have in common: the protocol that the package works with."""
 
 import functools
-import hashlib
 import json
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -10,13 +9,15 @@ import numpy as np
 import tokenizers
 
 from keras_corrupt.files.whole import write_whole
+from keras_corrupt.tokenizers.fingerprints import sha256
 from keras_corrupt.tokenizers.flat_ids import flattened
 from keras_corrupt.tokenizers.normalization import normalization_flags
 from keras_corrupt.tokenizers.offsets import add_marks, leave_out_space
+from keras_corrupt.tokenizers.packing import joined, padded
 from keras_corrupt.tokenizers.reading import parse_engine, read_text
 from keras_corrupt.tokenizers.roles import (
-    CONFIG_NAMES,
     find_roles,
+    hugging_face_config,
     special_tokens,
     template,
 )
@@ -261,29 +262,16 @@ class Tokenizer:
         encoded = iter(self.encode_batch([text for pair in pairs for text in pair]))
         rows = []
         for index, pair in enumerate(pairs, first):
-            token_ids, segment_ids = [self.classify_id], [0]
-            for segment in range(len(pair)):
-                ids = [*next(encoded), self.separate_id]
-                token_ids += ids
-                segment_ids += [segment] * len(ids)
-            if len(token_ids) > max_length:
+            segments = [next(encoded) for _ in pair]
+            row = joined(segments, self.classify_id, self.separate_id)
+            if len(row[0]) > max_length:
                 raise ValueError(
-                    f"texts[{index}] has {len(token_ids)} tokens with the special "
+                    f"texts[{index}] has {len(row[0])} tokens with the special "
                     f"tokens, more than max_length={max_length}. Split or shorten "
                     "the text, or use a model of a larger max_length."
                 )
-            rows.append((token_ids, segment_ids))
-        shape = len(rows), max(len(token_ids) for token_ids, _ in rows)
-        packed = {
-            "token_ids": np.full(shape, self.padding_id, "int32"),
-            "segment_ids": np.zeros(shape, "int32"),
-            "padding_mask": np.zeros(shape, "int32"),
-        }
-        for row, (token_ids, segment_ids) in enumerate(rows):
-            packed["token_ids"][row, : len(token_ids)] = token_ids
-            packed["segment_ids"][row, : len(token_ids)] = segment_ids
-            packed["padding_mask"][row, : len(token_ids)] = 1
-        return packed
+            rows.append(row)
+        return padded(rows, self.padding_id)
 
     # === Ids to text ===
 
@@ -393,16 +381,9 @@ class Tokenizer:
             "vocabulary_sha256": sha256(self.vocabulary),
             "fingerprint": self.fingerprint,
         }
-        names = {CONFIG_NAMES[role]: token for role, token in self.roles.items()}
-        config = {
-            "tokenizer_class": "PreTrainedTokenizerFast",
-            "model_input_names": ["input_ids", "token_type_ids", "attention_mask"],
-            "split_special_tokens": True,
-            **names,
-        }
         return {
             DOCUMENT_FILE: self._document,
-            CONFIG_FILE: json.dumps(config, indent=2) + "\n",
+            CONFIG_FILE: json.dumps(hugging_face_config(self.roles), indent=2) + "\n",
             SETTINGS_FILE: json.dumps(settings, indent=2) + "\n",
         }
 
@@ -415,15 +396,3 @@ class Tokenizer:
         os.makedirs(directory, exist_ok=True)
         for name, text in self.files().items():
             write_whole(os.path.join(directory, name), text)
-
-
-def sha256(strings: Iterable[str]) -> str:
-    """Returns the SHA-256 of lines, in hexadecimal digits.
-
-    Args:
-        strings: The lines.
-
-    Returns:
-        64 digits.
-    """
-    return hashlib.sha256("\n".join(strings).encode("utf-8")).hexdigest()

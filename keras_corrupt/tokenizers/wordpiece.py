@@ -14,10 +14,11 @@ import numpy as np
 import tokenizers
 from tokenizers import normalizers
 
+from keras_corrupt.tokenizers.fingerprints import sha256
 from keras_corrupt.tokenizers.flat_ids import flattened, unflattened
 from keras_corrupt.tokenizers.reading import read_vocabulary
 from keras_corrupt.tokenizers.roles import SPECIAL_TOKENS, find_roles
-from keras_corrupt.tokenizers.tokenizer import Tokenizer, sha256
+from keras_corrupt.tokenizers.tokenizer import Tokenizer
 from keras_corrupt.tokenizers.vocabulary import train_word_pieces
 
 VOCABULARY_FILE = "vocab.txt"

@@ -357,14 +357,6 @@ def test_fewer_examples_on_request(config):
     assert examples == {"train": 50, "dev": 10, "test": 30}
 
 
-def test_arrays_of_different_lengths_are_stacked():
-    rows = [{"x": np.ones((2, 3)), "y": 1.0}, {"x": np.ones((4, 3)), "y": 2.0}]
-    arrays = results.stacked(rows)
-    assert arrays["x"].shape == (2, 4, 3) and arrays["x"].sum() == 18
-    assert arrays["y"].tolist() == [1.0, 2.0]
-    assert results.stacked([]) == {}
-
-
 @pytest.mark.tensorflow_only
 def test_all_seeds_train_where_the_loss_is_scaled(config):
     config = dataclasses.replace(brief(config), seeds=2, dtype="mixed_float16")
@@ -396,17 +388,3 @@ def test_a_model_predicts_for_lists(config):
     assert model.predictions([]) == []
     with pytest.raises(ValueError, match="must be a list; got 'a cat'"):
         model.predictions("a cat")
-
-
-def test_table_has_medians_averages_and_what_papers_report():
-    def run(score):
-        return {"metric": "accuracy", "score": score, "failed": False}
-
-    rows = [
-        results.Row("A", [run(1.0), run(2.0), run(9.0)], 0.5, None, {"BERT": 70.0}),
-        results.Row("B", [run(4.0)], 0.5, None, {"BERT": 80.0}),
-    ]
-    lines = results.table(rows).splitlines()
-    assert lines[2] == "| A | accuracy | 0.5 | 2.0 | 1.0 to 9.0 | 3 | 70.0 |"
-    assert lines[4] == "| average |  |  | 3.0 |  |  | 75.0 |"
-    assert json.dumps([dataclasses.asdict(row) for row in rows])
