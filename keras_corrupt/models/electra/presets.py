@@ -7,8 +7,10 @@ from pathlib import Path
 
 from keras_corrupt.models.encoder_sizes import DETECTORS
 
-#: Presets with weights, made by recipes/electra_tiny_en.py: name -> directory.
-TRAINED_PRESETS = {"tiny_en": Path(__file__).parent / "tiny_en"}
+#: Presets with weights, made by the recipes of their names: name -> directory.
+TRAINED_PRESETS = {
+    name: Path(__file__).parent / name for name in ("tiny_en", "small_en")
+}
 
 PRESETS = DETECTORS
 

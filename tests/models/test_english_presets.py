@@ -1,4 +1,4 @@
-"""The preset that comes with the package."""
+"""The presets that come with the package."""
 
 import numpy as np
 import pytest
@@ -16,15 +16,24 @@ SENTENCES = [
 ]
 
 
-@pytest.fixture(scope="module")
-def model():
-    return Electra.from_preset("tiny_en")
+#: Preset -> bytes of its files, at most.
+PRESETS = {"tiny_en": 10e6, "small_en": 40e6}
 
 
-def test_is_small_and_has_a_card():
-    directory = Electra.trained_presets["tiny_en"]
+@pytest.fixture(scope="module", params=PRESETS)
+def model(request):
+    return Electra.from_preset(request.param)
+
+
+def test_all_are_tested():
+    assert Electra.trained_presets.keys() == PRESETS.keys()
+
+
+@pytest.mark.parametrize("preset", PRESETS)
+def test_is_small_and_has_a_card(preset):
+    directory = Electra.trained_presets[preset]
     files = [path for path in directory.rglob("*") if path.is_file()]
-    assert sum(path.stat().st_size for path in files) < 10e6
+    assert sum(path.stat().st_size for path in files) < PRESETS[preset]
     card = (directory / "README.md").read_text()
     for heading in ("Data", "Training", "Scores", "cannot"):
         assert f"## {heading}" in card or heading in card

@@ -1,0 +1,1 @@
+"""Pretraining on one accelerator, with the data on the device."""

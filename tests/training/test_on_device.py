@@ -1,0 +1,54 @@
+"""Many updates in one program, as benchmarks/on_device makes them."""
+
+import keras
+import numpy as np
+import pytest
+
+from benchmarks.on_device import packed
+from keras_corrupt.models import Electra
+from keras_corrupt.training import AdamW, WarmupLinearDecay
+
+
+def test_examples_come_back(tmp_path):
+    rows = np.array([[2, 7, 9, 3], [2, 3, 0, 0], [2, 9, 3, 0]], "uint16")
+    packed.write(tmp_path / "packed", rows, rows[:1], files=2)
+    train, held_out = packed.unpack(tmp_path / "packed")
+    np.testing.assert_array_equal(train, rows)
+    np.testing.assert_array_equal(held_out, rows[:1])
+
+
+@pytest.mark.skipif(keras.backend.backend() != "jax", reason="a program of JAX")
+def test_updates_are_those_of_single_steps(tmp_path, tokenizer):
+    from benchmarks.on_device import train
+
+    tokenizer.save(tmp_path / "tokenizer")
+    ids = np.random.default_rng(0).integers(5, 15, (8, 6)).astype("uint16")
+    ids[:, 0], ids[:, [3, 5]] = tokenizer.classify_id, tokenizer.separate_id
+    settings = train.Settings(str(tmp_path), "", "", "tiny", dtype="float32")
+    settings.batch_size = settings.chunk = 2
+    programs = train.Programs(settings, ids, ids[:2])
+    run = train.Run("run", 4, learning_rate=0.01, warmup_steps=3, beta_2=0.9)
+    training = train.Training(run, settings, programs, started=0.0)
+    state = programs.first
+    for step in (0, 2):
+        state, _ = training.chunk(state, step, total=4)
+
+    keras.utils.set_random_seed(0)
+    model = Electra.from_preset(
+        "tiny", tokenizer=tokenizer, discriminator={"max_length": 6}
+    )
+    schedule = WarmupLinearDecay(0.01, total_steps=4, warmup_steps=3)
+    model.compile(
+        AdamW(schedule, beta_2=0.9, bias_correction=False, global_clipnorm=1.0)
+    )
+    for rows in ids[training.order.take(0, 8)].reshape(4, 2, 6):
+        segments = np.tile([0, 0, 0, 0, 1, 1], (2, 1))
+        model.train_on_batch(
+            {
+                "token_ids": rows.astype("int32"),
+                "segment_ids": segments,
+                "padding_mask": np.ones((2, 6), "int32"),
+            }
+        )
+    for ours, variable in zip(state[0], model.trainable_variables, strict=True):
+        np.testing.assert_allclose(ours, np.array(variable), rtol=1e-4, atol=1e-5)
