@@ -11,6 +11,8 @@ from keras_corrupt.tokenizers.tokenizer import Tokenizer
 
 #: More characters than WordPiece reads of a word: `[UNK]` stands for a longer one.
 LONG_WORD = 100
+_LAST_SPACE = 0x3000
+_IS_SPACE = np.array([chr(code).isspace() for code in range(_LAST_SPACE + 2)])
 # Characters of examples to look at: a tenth of a second.
 _SAMPLE_SIZE = 20_000
 
@@ -56,7 +58,7 @@ def lost_text(
     >>> lost_text(tokenizer, ["A cat sleeps."])
     LostText(characters=11, lost=7, in_long_words=0)
     """
-    characters = sum(len("".join(text.split())) for text in texts)
+    characters = _characters(texts)
     if token_ids is not None:
         unknown = token_ids == tokenizer.unknown_id
         has_unknown = np.unique(np.repeat(np.arange(len(texts)), lengths)[unknown])
@@ -74,6 +76,12 @@ def lost_text(
             if end - start > LONG_WORD:
                 in_long_words += int(is_lost[start:end].sum())
     return LostText(characters, lost, in_long_words)
+
+
+def _characters(texts):
+    """Counts the characters that are no spaces."""
+    codes = np.frombuffer("".join(texts).encode("utf-32-le"), "<u4")
+    return len(codes) - int(_IS_SPACE[np.minimum(codes, _LAST_SPACE + 1)].sum())
 
 
 def describe_lost(tokenizer: Tokenizer, examples: Iterable) -> str | None:
