@@ -1,24 +1,30 @@
-"""Which slow tests a change can reach.
+"""Which slow tests are about a change.
 
 `full_run.txt` names the commit at which all tests passed, and the packages that they
 ran with; `.ci/run --everything` writes it. Since then only some files have changed. A
-change of a room of keras_corrupt reaches the tests of this room and of the rooms that
-import from it. `pytest --reached` leaves out the slow tests that no change
-reaches. It leaves out none where git does not know the commit, or packages differ.
+change of a folder of keras_corrupt reaches the slow tests in the folder of this name;
+`pytest --reached` leaves out the others. What it does to code further away is for the
+fast tests, and for the next run of everything. None is left out where git does not know
+the commit, or packages differ.
 """
 
-import ast
 import functools
 import importlib.metadata
 import subprocess
 import sys
 from pathlib import Path
 
-from tests.test_build_file import PACKAGE, ROOMS, ROOT, imports_of, strings
+from tests.test_build_file import PACKAGE, ROOT
 
 FULL_RUN = Path(__file__).with_name("full_run.txt")
 PACKAGES = ("jax", "jaxlib", "keras", "numpy", "tensorflow", "tf-models-official")
-EVERYTHING = frozenset(ROOMS)
+#: Folder or file of tests -> the code that they are about, if its name is another.
+SUBJECTS = {
+    "fidelity": ("models",),
+    "hostile": ("files", "models", "tokenizers"),
+    "integration": ("recipes", "training"),
+    "test_colab.py": ("colab",),
+}
 
 
 def versions():
@@ -46,45 +52,8 @@ def changed_files():
         return None
 
 
-def named_in(source):
-    """Returns the rooms that a file imports, by a statement or by a string."""
-    modules = imports_of(source) | {
-        text.removeprefix(f"{PACKAGE}.")
-        for text in strings(ast.parse(source))
-        if text.startswith(f"{PACKAGE}.")
-    }
-    return EVERYTHING if "" in modules else {m.split(".")[0] for m in modules}
-
-
-@functools.cache
-def needed_by(room):
-    """Returns the rooms that a room imports from, its commands included."""
-    files = (ROOT / PACKAGE / room).rglob("*.py")
-    return set().union(*(named_in(file.read_text()) for file in files)) & EVERYTHING
-
-
-@functools.cache
-def rooms_of(path):
-    """Returns the rooms that the tests of a file depend on.
-
-    Args:
-        path: The file, from the root of the repository.
-    """
-    folder = path.split("/")[1]
-    if folder not in ROOMS:  # It runs commands, recipes or notebooks.
-        return EVERYTHING
-    # What the tests of a folder share may stand in any of its files.
-    files = (ROOT / "tests" / folder).rglob("*.py")
-    rooms = {folder}.union(*(named_in(file.read_text()) for file in files))
-    found, new = set(), rooms & EVERYTHING
-    while new:
-        found |= new
-        new = set().union(*map(needed_by, new)) - found
-    return found
-
-
 def is_reached(path, changed):
-    """Returns whether changes can reach the tests of a file.
+    """Returns whether changes reach the tests of a file.
 
     Args:
         path: The file, from the root of the repository.
@@ -95,14 +64,21 @@ def is_reached(path, changed):
 
 def _reaches(file, path):
     *folders, name = file.split("/")
-    top = folders[0] if folders else ""
-    if file in (path, "pyproject.toml", "setup.py"):
+    if file in (path, "pyproject.toml", "setup.py", "tests/conftest.py"):
         return True
-    if top == PACKAGE:
-        return folders == [PACKAGE] or folders[1] in rooms_of(path)
-    if top == "tests":  # Other tests import what is not a test itself.
-        return not name.startswith("test_") and name != FULL_RUN.name
-    return top in ("recipes", "colab") and rooms_of(path) == EVERYTHING
+    if folders[:1] == ["tests"]:  # What the tests of a folder share.
+        return not name.startswith("test_") and folders == path.split("/")[:-1] != [
+            "tests"
+        ]
+    if folders[:1] == [PACKAGE]:
+        return folders == [PACKAGE] or folders[1] in subjects(path)
+    return bool(folders) and folders[0] in subjects(path)
+
+
+def subjects(path):
+    """Returns the folders of code that the tests of a file are about."""
+    folder = path.split("/")[1]
+    return SUBJECTS.get(folder, (folder,))
 
 
 def main():

@@ -3,6 +3,7 @@ import subprocess
 import pytest
 
 from tests import reach
+from tests.slow import SLOW
 from tests.test_build_file import ROOT
 
 pytestmark = pytest.mark.tensorflow_only
@@ -13,27 +14,35 @@ INTEGRATION = "tests/integration/test_recipes.py"
     "file, path, reached",
     [
         ("keras_corrupt/convert/card.py", "tests/convert/test_commands.py", True),
-        # A preset of another library is converted; a string names what does so.
-        ("keras_corrupt/convert/card.py", "tests/models/test_electra.py", True),
-        ("keras_corrupt/scoring/words.py", "tests/tokenizers/test_bounds.py", False),
-        ("keras_corrupt/encoders/noise.py", "tests/models/test_electra.py", True),
-        # A command of data/ makes a model, which has an encoder.
-        ("keras_corrupt/encoders/noise.py", "tests/data/test_beam.py", True),
-        ("keras_corrupt/scoring/words.py", "tests/data/test_beam.py", False),
-        ("keras_corrupt/convert/card.py", INTEGRATION, True),
+        ("keras_corrupt/convert/card.py", "tests/models/test_electra.py", False),
+        ("keras_corrupt/models/electra/cost.py", "tests/models/test_electra.py", True),
+        ("keras_corrupt/training/runner.py", INTEGRATION, True),
+        ("keras_corrupt/encoders/noise.py", INTEGRATION, False),
         ("keras_corrupt/version.py", "tests/data/test_beam.py", True),
         ("setup.py", "tests/data/test_beam.py", True),
         ("recipes/teams_base.py", INTEGRATION, True),
         ("recipes/teams_base.py", "tests/data/test_beam.py", False),
+        ("colab/quickstart_tpu.ipynb", "tests/test_colab.py", True),
+        ("colab/quickstart_tpu.ipynb", INTEGRATION, False),
         ("tests/conftest.py", "tests/data/test_beam.py", True),
+        ("tests/data/conftest.py", "tests/data/test_beam.py", True),
+        ("tests/data/conftest.py", "tests/models/test_electra.py", False),
         ("tests/data/test_beam.py", "tests/data/test_beam.py", True),
         ("tests/data/test_corpus.py", "tests/data/test_beam.py", False),
+        ("tests/slow.txt", "tests/test_colab.py", False),
         ("README.md", INTEGRATION, False),
     ],
 )
 def test_what_a_change_reaches(file, path, reached):
     assert (ROOT / file).is_file() and (ROOT / path).is_file()
     assert reach.is_reached(path, {file}) is reached
+
+
+def test_slow_tests_are_about_code_that_there_is():
+    for path in {identifier.split("::")[0] for identifier in SLOW}:
+        for folder in reach.subjects(path):
+            found = ROOT / "keras_corrupt" / folder, ROOT / folder
+            assert any(directory.is_dir() for directory in found), path
 
 
 def test_without_a_known_commit_everything_is_reached():
