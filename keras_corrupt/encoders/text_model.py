@@ -6,6 +6,7 @@ import keras
 import numpy as np
 from keras import ops
 
+from keras_corrupt.devices.many_updates import ManyUpdates
 from keras_corrupt.encoders.bounds import UNBOUNDED, Bounds, is_integers, type_name
 from keras_corrupt.encoders.embeddings import TextEmbeddings
 from keras_corrupt.encoders.legacy_weights import check_format
@@ -22,7 +23,7 @@ _FORMAT = (
 )
 
 
-class TextModel(FusedSteps, keras.Model):
+class TextModel(ManyUpdates, FusedSteps, keras.Model):
     """A `keras.Model` that reads token ids.
 
     `call` takes what `text_inputs` takes, and passes it through that first.

@@ -43,6 +43,7 @@ BOUNDS = {
     "epsilon": Bounds(0, above=True),
     "clip_norm": Bounds(0),
     "accumulate": Bounds(1),
+    "at_once": Bounds(1),
     "ema": Bounds(0, 1),
     "seed": Bounds(0, 2**32),
     "interval": Bounds(1),

@@ -38,6 +38,7 @@ class Progress(keras.callbacks.Callback):
     def __init__(self, step, total, vital=()):
         super().__init__()
         self.step, self.total = step, total
+        self.first_step = step  # of the epoch
         self.vital, self.last = (GRADIENT_NORM, *vital), {}
         self.bar = None
 
@@ -54,10 +55,13 @@ class Progress(keras.callbacks.Callback):
             dynamic_ncols=terminal,
         )
 
+    def on_epoch_begin(self, epoch, logs=None):
+        self.first_step = self.bar.n
+
     def on_train_batch_end(self, batch, logs=None):
         if self.bar.n == self.step:
             self.bar.unpause()  # to compile is no sign of how long a step takes
-        if self.bar.update(1) and logs:
+        if self.bar.update(self.first_step + batch + 1 - self.bar.n) and logs:
             terms = {k: f"{float(v):.3f}" for k, v in logs.items() if "loss" in k}
             self.bar.set_postfix(terms | self.last, refresh=False)
 
@@ -281,9 +285,10 @@ class Intervals(keras.callbacks.Callback):
         self.first_step = self.step
 
     def on_train_batch_end(self, batch, logs=None):
-        self.step += 1
+        asked = self.step // STEPS_BETWEEN_QUESTIONS
+        self.step = self.first_step + batch + 1  # the last one of those in a call
         alone = self.distribution.processes == 1
-        if alone or self.step % STEPS_BETWEEN_QUESTIONS == 0:
+        if alone or self.step // STEPS_BETWEEN_QUESTIONS > asked:
             self._stop_if_asked()
 
     def _stop_if_asked(self):

@@ -1,6 +1,7 @@
 """What a training step takes of each device's memory, told by its compiler."""
 
 import inspect
+import itertools
 
 import keras
 
@@ -26,13 +27,16 @@ class CompiledMemory(keras.callbacks.Callback):
         if not hasattr(step, "lower"):
             return
 
+        number = self.model.steps_per_execution
+
         def first_step(state, iterator):
             self.model.train_function = every_step
-            batch = next(iterator)
-            memory = step.lower(state, batch).compile().memory_analysis()
+            batches = [*itertools.islice(iterator, number)]
+            data = batches if number > 1 else batches[0]
+            memory = step.lower(state, data).compile().memory_analysis()
             if memory is not None:
                 self.tell(described(memory))
-            return step(state, batch)
+            return every_step(state, iter(batches))
 
         self.model.train_function = first_step
 

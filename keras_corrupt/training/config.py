@@ -116,6 +116,10 @@ class PretrainConfig:
     """Updates between models that are kept, in `presets/step-...`: a multiple of
     `interval`; 0 for none. The last is always in `preset`."""
 
+    at_once: int | None = None
+    """Updates in one call of the device, at most; they are the same however many. By
+    default 25 on accelerators with JAX, else 1. A continued run may differ in this."""
+
     recover: bool = False
     """Whether a run whose model dies goes back to the last checkpoint by itself, with
     half the learning rate; three times at most. A continued run may differ in this."""
@@ -266,7 +270,7 @@ class PretrainConfig:
     #: Fields that may differ when a run is continued.
     FREE = (
         *("output", "workers", "validation_batches", "keep_presets", "recover"),
-        *("devices", "strategy", "coordinator", "processes", "process_id"),
+        *("at_once", "devices", "strategy", "coordinator", "processes", "process_id"),
     )
 
     def as_dict(self):

@@ -29,6 +29,7 @@ def train(
     listeners=(),
     phase=WHOLE_RUN,
     devices=ALONE,
+    at_once=1,
 ):
     """Trains until so many steps are done, or until the user stops it.
 
@@ -58,6 +59,8 @@ def train(
             `Intervals`.
         phase: Name of the phase, which checkpoints tell.
         devices: The run's `Distribution`.
+        at_once: Updates in one call of the device, at most: see `ManyUpdates`. No call
+            goes beyond an interval, and the number in a call divides the interval's.
 
     Returns:
         Whether all steps are done; `False` if the user stopped.
@@ -87,6 +90,8 @@ def train(
         # A run that was stopped within an interval first completes that one.
         stop = min(steps, (step // interval + 1) * interval)
         whole = stop - step == interval
+        model.steps_per_execution = largest_divisor(stop - step, at_once)
+        model.train_function = None  # it depends on this number
         try:
             model.fit(
                 batches_from(step),
@@ -107,3 +112,12 @@ def train(
                 )
             return False
     return True
+
+
+def largest_divisor(number, most):
+    """Returns the largest divisor of a number that is no larger than `most`.
+
+    >>> largest_divisor(500, 30), largest_divisor(7, 5)
+    (25, 1)
+    """
+    return max(n for n in range(1, most + 1) if number % n == 0)

@@ -12,6 +12,7 @@ import numpy as np
 from keras_corrupt.data import make_dataset, name_damage
 from keras_corrupt.devices import distribution, precision
 from keras_corrupt.devices.accelerators import accelerators
+from keras_corrupt.devices.many_updates import most_at_once
 from keras_corrupt.files.whole import write_whole
 from keras_corrupt.models.baselines import unigram_baseline
 from keras_corrupt.models.trained_presets import content_hash
@@ -208,6 +209,7 @@ def run(config, output, devices, where):
                 listeners=[kept],
                 phase=phase.name,
                 devices=devices,
+                at_once=config.at_once or most_at_once(),
             )
         if not finished:
             return None

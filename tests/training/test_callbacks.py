@@ -260,6 +260,16 @@ def test_processes_stop_at_the_same_step(intervals):
     assert (intervals.step, asked) == (20, [False])
 
 
+def test_several_updates_of_a_call_are_counted(intervals):
+    asked = []
+    intervals.distribution = SimpleNamespace(processes=2, any=asked.append)
+    intervals.on_train_batch_end(3)
+    intervals.on_train_batch_end(7)
+    assert (intervals.step, asked) == (18, [])
+    intervals.on_train_batch_end(11)
+    assert (intervals.step, asked) == (22, [False])
+
+
 @pytest.mark.parametrize("batches, rows", [(2, []), (3, [13])])
 def test_only_a_complete_interval_gets_a_row(intervals, batches, rows):
     seen = []
@@ -307,7 +317,7 @@ def test_a_non_finite_loss_is_not_saved(intervals, loss):
 def test_progress_counts_updates_of_the_whole_run(capsys):
     progress = Progress(step=4, total=10)
     progress.on_train_begin()
-    for batch in range(3):
+    for batch in (1, 2):  # the last updates of two calls
         progress.on_train_batch_end(batch, {"loss": 1.0, "mlm_accuracy": 0.5})
     assert (progress.bar.n, progress.bar.total) == (7, 10)
     progress.release()

@@ -205,6 +205,18 @@ def test_a_finished_run_run_again_prints_the_table_again(finished, capsys):
     assert {p: p.stat().st_mtime_ns for p in times} == times
 
 
+def test_several_updates_in_a_call_are_the_same(config, finished):
+    pretrain(dataclasses.replace(config, at_once=4))  # 3 at once, of intervals of 3
+    assert_same_weights(runner.Path(config.output), finished.directory)
+    rows, expected = (
+        read_metrics(runner.Path(directory) / "metrics.csv")
+        for directory in (config.output, finished.directory)
+    )
+    assert [row | {"seconds": 0} for row in rows] == [
+        row | {"seconds": 0} for row in expected
+    ]
+
+
 def test_interrupted_then_short_of_space_then_finished(
     config, finished, monkeypatch, capsys
 ):

@@ -1,0 +1,54 @@
+"""Several updates in one program."""
+
+import keras
+import numpy as np
+import pytest
+
+from keras_corrupt.devices import many_updates
+from keras_corrupt.models import Electra
+from keras_corrupt.training import AdamW, WarmupLinearDecay
+
+RNG = np.random.default_rng(0)
+#: Three batches of one shape, one of another, and what is left of an epoch.
+LENGTHS = 20, 20, 20, 20, 12, 20, 20
+BATCHES = [RNG.integers(5, 50, (2, length)).astype("int32") for length in LENGTHS]
+
+
+def fitted(sizes, at_once):
+    """Returns a model's weights, losses by update, and metrics."""
+    keras.utils.set_random_seed(0)
+    model = Electra(**sizes)
+    optimizer = AdamW(WarmupLinearDecay(0.01, 20, 2), global_clipnorm=1.0)
+    model.compile(optimizer, jit_compile=True, steps_per_execution=at_once)
+    losses = {}
+    callback = keras.callbacks.LambdaCallback(
+        on_train_batch_end=lambda batch, logs: losses.update({batch: logs["loss"]})
+    )
+    batches = ((batch,) for batch in BATCHES)
+    history = model.fit(
+        batches,
+        steps_per_epoch=len(BATCHES),
+        shuffle=False,
+        verbose=0,
+        callbacks=[callback],
+    )
+    return model.get_weights(), losses, history.history
+
+
+@pytest.mark.skipif(keras.backend.backend() != "jax", reason="a program of JAX")
+def test_they_are_the_same(sizes):
+    weights, losses, metrics = fitted(sizes, at_once=3)
+    one_weights, one_losses, one_metrics = fitted(sizes, at_once=1)
+    for one, other in zip(one_weights, weights, strict=True):
+        np.testing.assert_array_equal(one, other)
+    assert losses == {batch: one_losses[batch] for batch in (2, 5, 8) if batch < 7} | {
+        8: one_losses[6]
+    }
+    assert metrics == one_metrics
+
+
+def test_cpus_make_one_and_accelerators_of_jax_many(monkeypatch):
+    assert many_updates.most_at_once() == 1
+    monkeypatch.setattr(many_updates, "accelerators", lambda: ["gpu:0"])
+    on_jax = keras.backend.backend() == "jax"
+    assert many_updates.most_at_once() == (many_updates.MOST if on_jax else 1)
