@@ -59,6 +59,8 @@ class Settings:
     """Development examples of a task, at most."""
     dtype: str = "mixed_bfloat16"
     """Precision."""
+    dropout: float | None = None
+    """Dropout rate; the presets' own if not given."""
 
 
 def tasks(settings, names):
@@ -102,6 +104,7 @@ def scores(settings, preset, column):
                 "epochs": epochs,
                 "weight_decay": 0.01,
                 "report": "best",
+                **({} if settings.dropout is None else {"dropout": settings.dropout}),
             },
         )
         if wanted := list(tasks(settings, names)):

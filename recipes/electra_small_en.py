@@ -5,7 +5,8 @@
 
 Sizes, batch and rate are those of `recipes/electra_small.py`, with a 27th of the steps:
 7.2e16 FLOPs, eight minutes of an H200. Beta_2, the warm-up and the lack of dropout are
-those of a short run: ten passes over the text do not overfit.
+those of a short run: ten passes over the text do not overfit. The recipes fine-tune a
+model without dropout, too, if it was pretrained so.
 
 The preset that comes with the package was trained with these settings and the same
 model, loss and optimizer by `benchmarks/on_device`, which keeps the data on the device.

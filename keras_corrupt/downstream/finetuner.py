@@ -80,7 +80,12 @@ class Finetuner:
         self.system = pretraining_class(model.pretrained_by)
         self.settings = with_changes(
             self.system.fine_tuning(self.size, task.name),
-            {**task.fine_tuning(self.size), **config.settings},
+            {
+                # Without dropout before, most of what tells texts apart drowns in it.
+                "dropout": model.dropout,
+                **task.fine_tuning(self.size),
+                **config.settings,
+            },
         )
         self.searched = {}
         if config.search:
@@ -143,7 +148,7 @@ class Finetuner:
             lines["done"] = f"{len(self.kept)} of the runs, which are not made again"
         return "\n".join(f"{name + ':':12} {text}" for name, text in lines.items())
 
-    def new_model(self, dropout=0.1):
+    def new_model(self, dropout=None):
         """Returns the task's model as it is before training."""
         return self.model_class.from_preset(
             self.config.preset,

@@ -44,7 +44,8 @@ class DownstreamModel(TokenizerAssets, TextModel):
             models have in common.
         tokenizer: The encoder's `Tokenizer`.
         max_length: The longest sequence to read, at most the encoder's own.
-        dropout: Dropout rate of encoder, attention and head.
+        dropout: Dropout rate of encoder, attention and head; the encoder's own if not
+            given.
         pretrained_by: Registered name of the class that pretrained the encoder, whose
             paper says how to fine-tune it; `None` where nothing did.
     """
@@ -54,13 +55,14 @@ class DownstreamModel(TokenizerAssets, TextModel):
         encoder,
         tokenizer,
         max_length=None,
-        dropout=0.1,
+        dropout=None,
         pretrained_by=None,
         **kwargs,
     ):
         super().__init__(**kwargs)
         if not isinstance(encoder, TransformerEncoder):
-            encoder = {**encoder, "dropout": dropout, "attention_dropout": dropout}
+            if dropout is not None:
+                encoder = {**encoder, "dropout": dropout, "attention_dropout": dropout}
             if tokenizer is not None:
                 encoder["padding_id"] = tokenizer.padding_id
             encoder = TransformerEncoder(
@@ -83,7 +85,7 @@ class DownstreamModel(TokenizerAssets, TextModel):
             )
         self._tokenizer = tokenizer
         self.max_length = max_length
-        self.dropout = dropout
+        self.dropout = self.encoder.dropout if dropout is None else dropout
         self.pretrained_by = pretrained_by
 
     # === What a subclass defines ===

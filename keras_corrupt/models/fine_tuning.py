@@ -42,7 +42,8 @@ class FineTuningSettings:
         beta_2: Decay of the second moment's average.
         bias_correction: Whether Adam's averages are corrected for starting at zero.
         clip_norm: Largest norm of the gradient; 0 for any.
-        dropout: Dropout rate of encoder, attention and head.
+        dropout: Dropout rate of encoder, attention and head. Recipes take that of the
+            pretrained encoder, which is 0.1 in the papers.
         report: Whether a run's score is that of its last epoch or of its best.
 
     Raises:

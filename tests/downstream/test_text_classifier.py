@@ -186,6 +186,13 @@ class TestPresets:
         assert model.dropout == model.encoder.dropout == 0.2
         assert weights_equal(model.head, classifier.head)
 
+    def test_dropout_is_the_encoders(self, tmp_path, tokenizer):
+        TextClassifier(ENCODER, tokenizer, ["a"], dropout=0.3).save_to_preset(
+            tmp_path / "p"
+        )
+        model = TextClassifier.from_preset(tmp_path / "p", labels=["a", "b"])
+        assert model.dropout == model.encoder.dropout == 0.3
+
     def test_without_weights(self, tmp_path, classifier):
         classifier.save_to_preset(tmp_path / "p")
         model = TextClassifier.from_preset(tmp_path / "p", load_weights=False)
