@@ -1,13 +1,14 @@
-"""What a training step takes of each device's memory, told by its compiler."""
+"""What a training step takes to compile, and of each device's memory."""
 
 import inspect
 import itertools
+import time
 
 import keras
 
 
 class CompiledMemory(keras.callbacks.Callback):
-    """Tells the memory of a step that XLA compiles for JAX, before it runs first.
+    """Tells the time and memory of a step that XLA compiles for JAX, before it runs.
 
     Elsewhere nobody knows it before, and nothing is told. The step is compiled once:
     JAX keeps what was compiled for the call that follows.
@@ -33,32 +34,34 @@ class CompiledMemory(keras.callbacks.Callback):
             self.model.train_function = every_step
             batches = [*itertools.islice(iterator, number)]
             data = batches if number > 1 else batches[0]
+            start = time.monotonic()
             memory = step.lower(state, data).compile().memory_analysis()
             if memory is not None:
-                self.tell(described(memory))
+                self.tell(described(memory, time.monotonic() - start))
             return every_step(state, iter(batches))
 
         self.model.train_function = first_step
 
 
-def described(memory):
+def described(memory, seconds):
     """Returns a sentence on the compiler's account of a step.
 
     Args:
         memory: What `jax.stages.Compiled.memory_analysis` returns, bytes on a device.
+        seconds: What compiling took.
 
     >>> from types import SimpleNamespace
     >>> described(SimpleNamespace(
     ...     argument_size_in_bytes=2e9, temp_size_in_bytes=3e9,
-    ...     output_size_in_bytes=2e9, alias_size_in_bytes=2e9))
-    'memory:     the compiled step takes 5.00 GB on each device: 2.00 of weights, \
-optimizer and batch, 3.00 while it computes'
+    ...     output_size_in_bytes=2e9, alias_size_in_bytes=2e9), seconds=52.3)
+    'memory:     the step, compiled in 52 s, takes 5.00 GB on each device: 2.00 of \
+weights, optimizer and batch, 3.00 while it computes'
     """
     kept = memory.argument_size_in_bytes
     new = memory.output_size_in_bytes - memory.alias_size_in_bytes
     computing = memory.temp_size_in_bytes + new
     return (
-        f"memory:     the compiled step takes {(kept + computing) / 1e9:.2f} GB on "
-        f"each device: {kept / 1e9:.2f} of weights, optimizer and batch, "
-        f"{computing / 1e9:.2f} while it computes"
+        f"memory:     the step, compiled in {seconds:.0f} s, takes "
+        f"{(kept + computing) / 1e9:.2f} GB on each device: {kept / 1e9:.2f} of "
+        f"weights, optimizer and batch, {computing / 1e9:.2f} while it computes"
     )

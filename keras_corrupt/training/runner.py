@@ -10,7 +10,7 @@ import keras
 import numpy as np
 
 from keras_corrupt.data import make_dataset, name_damage
-from keras_corrupt.devices import distribution, precision
+from keras_corrupt.devices import compiled_programs, distribution, precision
 from keras_corrupt.devices.accelerators import accelerators
 from keras_corrupt.devices.many_updates import most_at_once
 from keras_corrupt.files.whole import write_whole
@@ -78,6 +78,7 @@ def pretrain(config):
     if config.dtype == "auto":
         config = dataclasses.replace(config, dtype=precision.fastest())
     devices = distribution.choose(config)
+    compiled_programs.keep()
     # One process that lacks the data must not leave the others waiting for it.
     config = devices.in_all_processes(lambda: with_data(config))
     # An option that the model refuses shows now, not after the data are prepared.

@@ -1,0 +1,28 @@
+import keras
+import pytest
+
+from keras_corrupt.devices import compiled_programs
+
+
+@pytest.mark.skipif(keras.backend.backend() != "jax", reason="JAX keeps them")
+@pytest.mark.parametrize(
+    "devices, variable, kept",
+    [(["gpu:0"], None, True), ([], None, False), (["gpu:0"], "", False)],
+)
+def test_programs_for_accelerators_are_kept(
+    devices, variable, kept, tmp_path, monkeypatch
+):
+    import jax
+
+    monkeypatch.setattr(compiled_programs, "accelerators", lambda: devices)
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    monkeypatch.delenv(compiled_programs.FOLDER, raising=False)
+    if variable is not None:
+        monkeypatch.setenv(compiled_programs.FOLDER, variable)
+    before = jax.config.jax_compilation_cache_dir
+    try:
+        compiled_programs.keep()
+        folder = str(tmp_path / "keras_corrupt" / "compiled")
+        assert (jax.config.jax_compilation_cache_dir == folder) == kept
+    finally:
+        jax.config.update("jax_compilation_cache_dir", before)
