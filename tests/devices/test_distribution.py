@@ -38,6 +38,7 @@ RUNS = {
     ],
     "jax": [
         *(f"{s}/all/{n}/compiled" for s in ("electra", "coco_lm") for n in (1, 4)),
+        "electra/all/4/many",
         "electra/plain/1/compiled",
         *(f"masked_lm/masks/{n}/compiled" for n in (1, 2)),
         "draws//2/compiled",
@@ -76,8 +77,11 @@ def results(prepared, tmp_path_factory):
 def test_several_devices_train_as_one(results, run):
     """Also where they hold unequal shares of what is learned from, or none."""
     system, setting, _, mode = run.split("/")
-    alone = results.get(f"{system}/{setting}/1/{mode}")
+    alone = results.get(f"{system}/{setting}/1/{mode.replace('many', 'compiled')}")
     alone = alone or results[f"{system}/{setting}/1/eager"]
+    if mode == "many":  # It has one row of metrics, those of all steps.
+        alone = {n: a for n, a in alone.items() if not n.startswith("metrics.")}
+        results[run] = {name: results[run][name] for name in alone}
     assert results[run].keys() == alone.keys()
     moved = []
     for name, array in results[run].items():
@@ -87,7 +91,7 @@ def test_several_devices_train_as_one(results, run):
         if name == "metrics.loss":
             assert array.shape == (3,)
             moved.append(np.ptp(array))
-    assert moved[0] > 0.01  # far above the tolerance
+    assert mode == "many" or moved[0] > 0.01  # far above the tolerance
 
 
 def test_clipping_and_averaging_change_what_is_trained(results):

@@ -3,7 +3,8 @@
     python train_on_devices.py OUTPUT.npz DATA SYSTEM/SETTING/DEVICES/MODE...
 
 Writes the metrics of each step, the weights after the last and validation metrics. The
-mode is `compiled`, or `eager`, which takes less time on TensorFlow. In place of a
+mode is `compiled`, or `eager`, which takes less time on TensorFlow, or `many` for the
+steps in one call. In place of a
 system, `draws` writes what each device draws, and `continued` what a run comes to that
 goes on with other devices; that one reads examples from DATA.
 """
@@ -83,8 +84,8 @@ def without_masks(inputs):
     return {n: x for n, x in inputs.items() if not n.startswith("masked_")}
 
 
-def train(system, setting, devices):
-    """Returns the arrays of one run."""
+def train(system, setting, devices, at_once):
+    """Returns the arrays of one run, which makes so many steps in a call."""
     model = make_model(system)
     rng = np.random.default_rng(1)
     for variable in model.trainable_variables:
@@ -101,14 +102,18 @@ def train(system, setting, devices):
         bias_correction=False,
         **settings,
     )
-    model.compile(optimizer, jit_compile=COMPILED)
+    model.compile(optimizer, jit_compile=COMPILED, steps_per_execution=at_once)
     batches = dataset(STEPS)
     with pytest.MonkeyPatch.context() as patch:
         if model.num_masks > 1:
             batches = batches.map(without_masks)
             patch.setattr(position_choice, "choose_positions", first_positions)
         history = model.fit(
-            batches, epochs=STEPS, steps_per_epoch=1, verbose=0, shuffle=False
+            batches,
+            epochs=STEPS // at_once,
+            steps_per_epoch=at_once,
+            verbose=0,
+            shuffle=False,
         ).history
     arrays = {f"metrics.{name}": values for name, values in history.items()}
     for i, variable in enumerate(model.trainable_variables):
@@ -235,6 +240,7 @@ if __name__ == "__main__":
                 if system == "draws":
                     arrays = draws(devices)
                 else:
-                    arrays = train(system, setting, devices)
+                    at_once = STEPS if mode == "many" else 1
+                    arrays = train(system, setting, devices, at_once)
         found |= {f"{run}::{name}": array for name, array in arrays.items()}
         np.savez(sys.argv[1], **found)
