@@ -8,9 +8,9 @@ Sizes, batch and rate are those of `recipes/electra_small.py`, with a 27th of th
 those of a short run: ten passes over the text do not overfit. The recipes fine-tune a
 model without dropout, too, if it was pretrained so.
 
-The preset that comes with the package was trained with these settings and the same
-model, loss and optimizer by `benchmarks/on_device`, which keeps the data on the device.
-Its card stands beside its weights, in `keras_corrupt/models/electra/small_en/README.md`.
+`benchmarks/on_device` trained the preset that comes with the package, with these
+settings and the same model, loss and optimizer. The preset's card stands beside its
+weights, in `keras_corrupt/models/electra/small_en/README.md`.
 """
 
 from keras_corrupt.training import PretrainConfig, main

@@ -1,1 +1,1 @@
-"""Pretraining on one accelerator, with the data on the device."""
+"""Pretraining on one accelerator, a hundred updates in one program."""
