@@ -104,7 +104,7 @@ def scores(settings, preset, column):
                 "epochs": epochs,
                 "weight_decay": 0.01,
                 "report": "best",
-                **({} if settings.dropout is None else {"dropout": settings.dropout}),
+                "dropout": settings.dropout,
             },
         )
         if wanted := list(tasks(settings, names)):

@@ -3,9 +3,9 @@
 `full_run.txt` names the commit at which all tests passed, and the packages that they
 ran with; `.ci/run --everything` writes it. Since then only some files have changed. A
 change of a folder of keras_corrupt reaches the slow tests in the folder of this name;
-`pytest --reached` leaves out the others. What it does to code further away is for the
-fast tests, and for the next run of everything. None is left out where git does not know
-the commit, or packages differ.
+`pytest --reached` leaves out the others. The fast tests, and the next run of
+everything, tell what the change does to code further away. `--reached` leaves out no
+test where git does not know the commit, or packages differ.
 """
 
 import functools
@@ -66,10 +66,11 @@ def _reaches(file, path):
     *folders, name = file.split("/")
     if file in (path, "pyproject.toml", "setup.py", "tests/conftest.py"):
         return True
-    if folders[:1] == ["tests"]:  # What the tests of a folder share.
-        return not name.startswith("test_") and folders == path.split("/")[:-1] != [
-            "tests"
-        ]
+    if folders[:2] == ["tests", "fixtures"]:
+        return True
+    if folders[:1] == ["tests"]:  # What the tests below a folder share.
+        shared = len(folders) > 1 and not name.startswith("test_")
+        return shared and path.startswith("/".join(folders) + "/")
     if folders[:1] == [PACKAGE]:
         return folders == [PACKAGE] or folders[1] in subjects(path)
     return bool(folders) and folders[0] in subjects(path)

@@ -27,6 +27,12 @@ INTEGRATION = "tests/integration/test_recipes.py"
         ("tests/conftest.py", "tests/data/test_beam.py", True),
         ("tests/data/conftest.py", "tests/data/test_beam.py", True),
         ("tests/data/conftest.py", "tests/models/test_electra.py", False),
+        (
+            "tests/semi_supervised/conftest.py",
+            "tests/semi_supervised/whole_runs/test_taggers.py",
+            True,
+        ),
+        ("tests/fixtures/record_hugging_face.py", "tests/data/test_beam.py", True),
         ("tests/data/test_beam.py", "tests/data/test_beam.py", True),
         ("tests/data/test_corpus.py", "tests/data/test_beam.py", False),
         ("tests/slow.txt", "tests/test_colab.py", False),

@@ -1,6 +1,8 @@
 """Draws runs of `benchmarks.on_device.train`, and prints what they came to.
 
-python -m benchmarks.on_device.draw RESULTS/*.jsonl --output RESULTS
+    python -m benchmarks.on_device.draw RESULTS/*.jsonl --output RESULTS
+
+The table has the last measurement of each run.
 """
 
 import dataclasses

@@ -4,10 +4,10 @@
     python -m benchmarks.on_device.train PACKED --runs RUNS.json --output RESULTS
     python -m benchmarks.on_device.draw RESULTS/*.jsonl --output RESULTS
 
-`PACKED` is what `benchmarks.on_device.packed` made. The file of runs is a list of
-settings, those of `Run`. Rate, warm-up and beta_2 are data of the program, so that it
-is compiled once for all runs. A run writes its settings and a line each `--interval`
-updates to `RESULTS/NAME.jsonl`, and its model to `RESULTS/NAME`.
+`benchmarks.on_device.packed` made `PACKED`. The file of runs has a list of `Run`s. All
+runs share one compiled program, which takes rate, warm-up and beta_2 as data. A run
+writes its settings and a line each `--interval` updates to `RESULTS/NAME.jsonl`, and
+its model to `RESULTS/NAME`.
 
 It needs JAX, Keras and no TensorFlow.
 """
@@ -29,14 +29,13 @@ from keras_corrupt import tokenizers
 from keras_corrupt.encoders.token_spread import token_spread
 from keras_corrupt.models import Electra
 from keras_corrupt.models.one_state import why_dead
+from keras_corrupt.training.collapse import FIRST_JUDGED
 from keras_corrupt.training.optimizer import AdamW
 
 #: Chunks by which a run finds how many fit into its time.
 TIMED = 3
 #: Time of training with its measurements, over the time of training.
 MEASURING = 1.04
-#: Updates before which no model is judged: see `keras_corrupt.training.collapse`.
-FIRST_JUDGED = 1000
 #: Intervals after which a model is saved, so that a run that is cut short leaves one.
 SAVED = 10
 

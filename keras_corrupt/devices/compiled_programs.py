@@ -14,8 +14,8 @@ FOLDER = "JAX_COMPILATION_CACHE_DIR"
 def keep():
     """Has JAX keep what it compiles for accelerators: a minute for ELECTRA-Small.
 
-    The folder is `keras_corrupt/compiled` in the user's cache, or that of the
-    environment variable `JAX_COMPILATION_CACHE_DIR`; an empty one turns it off. On CPUs
+    The folder is `keras_corrupt/compiled` in the user's cache. The environment variable
+    `JAX_COMPILATION_CACHE_DIR` names another one; an empty value turns it off. On CPUs
     the programs are of that one kind of processor, and compiling takes seconds.
     """
     if keras.backend.backend() != "jax" or not accelerators() or FOLDER in os.environ:

@@ -27,8 +27,9 @@ def most_at_once():
 class ManyUpdates:
     """Has `fit` make `steps_per_execution` updates in one program, on JAX.
 
-    Keras calls a program for each. Updates, metrics and callbacks are the same. Batches
-    of different shapes, and what is left at the end of an epoch, take one program each.
+    Keras calls a program for each. Updates and metrics are the same up to rounding.
+    Batches of different shapes, and the last ones of an epoch that are fewer, take one
+    program each.
     """
 
     def make_train_function(self, force=False):

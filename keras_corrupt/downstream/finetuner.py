@@ -80,12 +80,7 @@ class Finetuner:
         self.system = pretraining_class(model.pretrained_by)
         self.settings = with_changes(
             self.system.fine_tuning(self.size, task.name),
-            {
-                # Without dropout before, most of what tells texts apart drowns in it.
-                "dropout": model.dropout,
-                **task.fine_tuning(self.size),
-                **config.settings,
-            },
+            {**task.fine_tuning(self.size), **config.settings},
         )
         self.searched = {}
         if config.search:
@@ -136,6 +131,8 @@ class Finetuner:
                 lines["length"] += f", which is all that the encoder reads, not {asked}"
         lines["guess"] = f"{self.task.main_metric} {self.guess:.1f}"
         settings = dataclasses.asdict(self.settings)
+        if settings["dropout"] is None:
+            settings["dropout"] = "as pretrained"
         lines["settings"] = ", ".join(f"{k} {v}" for k, v in settings.items())
         if self.system is Pretrainer:
             lines["note"] = (

@@ -21,7 +21,7 @@ BOUNDS = {
     "weight_decay": (lambda x: 0 <= x < math.inf, "a finite number from 0 on"),
     "beta_2": (lambda x: 0 <= x < 1, "a number from 0 to less than 1"),
     "clip_norm": (lambda x: 0 <= x < math.inf, "a finite number from 0 on"),
-    "dropout": (lambda x: 0 <= x < 1, "a number from 0 to less than 1"),
+    "dropout": (lambda x: x is None or 0 <= x < 1, "a number from 0 to less than 1"),
 }
 
 
@@ -42,8 +42,8 @@ class FineTuningSettings:
         beta_2: Decay of the second moment's average.
         bias_correction: Whether Adam's averages are corrected for starting at zero.
         clip_norm: Largest norm of the gradient; 0 for any.
-        dropout: Dropout rate of encoder, attention and head. Recipes take that of the
-            pretrained encoder, which is 0.1 in the papers.
+        dropout: Dropout rate of encoder, attention and head; None for the rate with
+            which the encoder was pretrained, 0.1 in the papers.
         report: Whether a run's score is that of its last epoch or of its best.
 
     Raises:
@@ -60,7 +60,7 @@ class FineTuningSettings:
     beta_2: float = 0.999
     bias_correction: bool = True
     clip_norm: float = 1.0
-    dropout: float = 0.1
+    dropout: float | None = None
     report: Literal["last", "best"] = "last"
 
     def __post_init__(self):
@@ -104,6 +104,7 @@ def _read(value, kind):
         return {"true": True, "1": True, "false": False, "0": False}.get(
             str(value).lower(), value
         )
+    kind = float if kind == float | None else kind
     if kind not in (int, float):
         return value
     try:

@@ -96,8 +96,7 @@ class Runs:
         # for RTE and STS-B, its model would train longer than the model of all tasks.
         any_task = finetuners[0]
         self.single = with_changes(
-            any_task.system.fine_tuning(any_task.size, ""),
-            {"dropout": any_task.settings.dropout, **config.settings},
+            any_task.system.fine_tuning(any_task.size, ""), config.settings
         )
         for finetuner in finetuners:
             finetuner.settings = self.single

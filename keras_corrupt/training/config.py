@@ -117,7 +117,7 @@ class PretrainConfig:
     `interval`; 0 for none. The last is always in `preset`."""
 
     at_once: int | None = None
-    """Updates in one call of the device, at most; they are the same however many. By
+    """Updates in one call of the device, at most: the same up to rounding. By
     default 25 on accelerators with JAX, else 1. A continued run may differ in this."""
 
     recover: bool = False

@@ -79,7 +79,7 @@ def test_several_devices_train_as_one(results, run):
     system, setting, _, mode = run.split("/")
     alone = results.get(f"{system}/{setting}/1/{mode.replace('many', 'compiled')}")
     alone = alone or results[f"{system}/{setting}/1/eager"]
-    if mode == "many":  # It has one row of metrics, those of all steps.
+    if mode == "many":  # One row has the metrics of all steps.
         alone = {n: a for n, a in alone.items() if not n.startswith("metrics.")}
         results[run] = {name: results[run][name] for name in alone}
     assert results[run].keys() == alone.keys()

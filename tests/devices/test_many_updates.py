@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 from keras_corrupt.devices import many_updates
-from keras_corrupt.models import Electra
+from keras_corrupt.models import MaskedLM
 from keras_corrupt.training import AdamW, WarmupLinearDecay
 
 RNG = np.random.default_rng(0)
@@ -17,8 +17,12 @@ BATCHES = [RNG.integers(5, 50, (2, length)).astype("int32") for length in LENGTH
 def fitted(sizes, at_once):
     """Returns a model's weights, losses by update, and metrics."""
     keras.utils.set_random_seed(0)
-    model = Electra(**sizes)
-    optimizer = AdamW(WarmupLinearDecay(0.01, 20, 2), global_clipnorm=1.0)
+    encoder = sizes.pop("discriminator")
+    sizes.pop("generator")
+    model = MaskedLM(encoder, **sizes)  # draws nothing that depends on what it computes
+    # A large epsilon: Adam would magnify the rounding errors of tiny gradients.
+    schedule = WarmupLinearDecay(0.2, 20, 2)
+    optimizer = AdamW(schedule, epsilon=1e-3, global_clipnorm=1.0)
     model.compile(optimizer, jit_compile=True, steps_per_execution=at_once)
     losses = {}
     callback = keras.callbacks.LambdaCallback(
@@ -37,14 +41,16 @@ def fitted(sizes, at_once):
 
 @pytest.mark.skipif(keras.backend.backend() != "jax", reason="a program of JAX")
 def test_they_are_the_same(sizes):
-    weights, losses, metrics = fitted(sizes, at_once=3)
-    one_weights, one_losses, one_metrics = fitted(sizes, at_once=1)
+    weights, losses, metrics = fitted(dict(sizes), at_once=3)
+    one_weights, one_losses, one_metrics = fitted(dict(sizes), at_once=1)
     for one, other in zip(one_weights, weights, strict=True):
-        np.testing.assert_array_equal(one, other)
-    assert losses == {batch: one_losses[batch] for batch in (2, 5, 8) if batch < 7} | {
-        8: one_losses[6]
-    }
-    assert metrics == one_metrics
+        np.testing.assert_allclose(one, other, rtol=1e-4, atol=2e-6)
+    expected = {2: one_losses[2], 5: one_losses[5], 8: one_losses[6]}
+    assert losses == pytest.approx(expected, rel=1e-4)
+    assert metrics.keys() == one_metrics.keys()
+    for name, values in metrics.items():
+        assert values == pytest.approx(one_metrics[name], rel=1e-4), name
+    assert abs(one_losses[0] - one_losses[6]) > 0.01  # far above the tolerance
 
 
 def test_cpus_make_one_and_accelerators_of_jax_many(monkeypatch):
