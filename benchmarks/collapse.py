@@ -34,7 +34,7 @@ from keras_corrupt.devices.distribution import ALONE
 from keras_corrupt.encoders import TextModel
 from keras_corrupt.encoders.token_spread import token_spread
 from keras_corrupt.evaluation.gradients import GradientOf
-from keras_corrupt.models.one_state import why_dead
+from keras_corrupt.objectives.one_state import why_dead
 from keras_corrupt.training import PretrainConfig, command_line, runner
 from keras_corrupt.training.callbacks import validate, without_prefix
 from keras_corrupt.training.report import first_examples

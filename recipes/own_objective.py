@@ -18,7 +18,7 @@ from keras_corrupt.heads import ReplacedTokenHead
 from keras_corrupt.models import Pretrainer
 from keras_corrupt.models.encoder_sizes import ENCODERS
 from keras_corrupt.models.fine_tuning import FineTuningSettings
-from keras_corrupt.models.rendering import render
+from keras_corrupt.objectives.rendering import render
 from keras_corrupt.training import PretrainConfig, main
 
 

@@ -20,8 +20,8 @@ from keras_corrupt.convert.hubs import local_copy
 from keras_corrupt.convert.options import Options
 from keras_corrupt.downstream.model import load_preset
 from keras_corrupt.models import Pretrainer, preset_directory
-from keras_corrupt.models.one_state import warn_of_one_state
 from keras_corrupt.models.trained_presets import trained_presets
+from keras_corrupt.objectives.one_state import warn_of_one_state
 
 #: Format -> its module.
 TARGETS = {

@@ -3,10 +3,7 @@
 from keras_corrupt.heads import ReplacedTokenHead
 from keras_corrupt.models import CocoLM, Electra, Electric, MaskedLM, Teams
 from keras_corrupt.models.electra.presets import TIED_PARTS
-from keras_corrupt.models.masked_lm.masked_lm import MaskedLMNetwork
-from keras_corrupt.models.replaced_token_detection.generator_discriminator import (
-    Discriminator,
-)
+from keras_corrupt.models.networks import Discriminator, MaskedLMNetwork
 
 #: Of `tied_embeddings`, from the most to the least.
 _TIED = ("all", "token_and_position", "token", "none")

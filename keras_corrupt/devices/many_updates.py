@@ -24,20 +24,15 @@ def most_at_once():
     return MOST if keras.backend.backend() == "jax" and accelerators() else 1
 
 
-class ManyUpdates:
-    """Has `fit` make `steps_per_execution` updates in one program, on JAX.
+def makes_many(model):
+    """Returns whether a compiled model makes several updates in one program, on JAX.
 
-    Keras calls a program for each. Updates and metrics are the same up to rounding.
-    Batches of different shapes, and the last ones of an epoch that are fewer, take one
-    program each.
+    Keras calls a program for each of its `steps_per_execution`. Updates and metrics are
+    the same up to rounding. Batches of different shapes, and the last ones of an epoch
+    that are fewer, take one program each.
     """
-
-    def make_train_function(self, force=False):
-        made = self.train_function is not None and not force
-        super().make_train_function(force)
-        on_jax = keras.backend.backend() == "jax"
-        if on_jax and not made and self.steps_per_execution > 1 and self.jit_compile:
-            self.train_function = many_updates(self)
+    on_jax = keras.backend.backend() == "jax"
+    return on_jax and model.steps_per_execution > 1 and model.jit_compile
 
 
 def many_updates(model):

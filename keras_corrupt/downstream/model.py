@@ -11,12 +11,11 @@ from keras_corrupt.downstream.batches import make_batches
 from keras_corrupt.encoders import TextModel, TransformerEncoder
 from keras_corrupt.models import preset_directory
 from keras_corrupt.models.encoder_sizes import ENCODERS
-from keras_corrupt.models.loss import added_losses, weighted_mean
 from keras_corrupt.models.overrides import with_global_policy
 from keras_corrupt.models.pretrainer import Pretrainer
 from keras_corrupt.models.registry import registered_name
-from keras_corrupt.models.tokenizer_assets import TokenizerAssets
 from keras_corrupt.models.trained_presets import directory_of, trained_presets
+from keras_corrupt.objectives.loss import added_losses, weighted_mean
 from keras_corrupt.tokenizers.texts import listed
 
 
@@ -33,7 +32,7 @@ class Feature(NamedTuple):
     example: int
 
 
-class DownstreamModel(TokenizerAssets, TextModel):
+class DownstreamModel(TextModel):
     """A Transformer encoder with a task's head, from raw examples to predictions.
 
     A subclass makes `head` in its constructor and defines `features`, `head_outputs`,

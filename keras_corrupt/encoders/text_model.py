@@ -1,16 +1,19 @@
 """What all models here read: token ids, in the forms in which people have them."""
 
+import os
 from collections.abc import Mapping
 
 import keras
 import numpy as np
 from keras import ops
 
-from keras_corrupt.devices.many_updates import ManyUpdates
+from keras_corrupt import tokenizers
+from keras_corrupt.devices.many_updates import makes_many, many_updates
 from keras_corrupt.encoders.bounds import UNBOUNDED, Bounds, is_integers, type_name
 from keras_corrupt.encoders.embeddings import TextEmbeddings
 from keras_corrupt.encoders.legacy_weights import check_format
-from keras_corrupt.kernels import FusedSteps
+from keras_corrupt.kernels import fused_steps
+from keras_corrupt.tokenizers.tokenizer import DOCUMENT_FILE
 
 #: The arrays of the contract, all int32 `[batch, length]`.
 NAMES = ("token_ids", "segment_ids", "padding_mask")
@@ -23,7 +26,8 @@ _FORMAT = (
 )
 
 
-class TextModel(ManyUpdates, FusedSteps, keras.Model):
+@fused_steps
+class TextModel(keras.Model):
     """A `keras.Model` that reads token ids.
 
     `call` takes what `text_inputs` takes, and passes it through that first.
@@ -80,6 +84,32 @@ class TextModel(ManyUpdates, FusedSteps, keras.Model):
     def predict(self, x, *args, **kwargs):
         """Runs the model: see `keras.Model.predict`."""
         return super().predict(self.bounds.checked(x), *args, **kwargs)
+
+    def make_train_function(self, force=False):
+        made = self.train_function is not None and not force
+        super().make_train_function(force)
+        if not made and makes_many(self):
+            self.train_function = many_updates(self)
+
+    # === Files ===
+
+    def save_assets(self, directory):
+        """Puts the tokenizer into a `.keras` file; presets have it beside the model."""
+        tokenizer = getattr(self, "tokenizer", None)
+        if tokenizer is not None:
+            tokenizer.save(directory)
+
+    def load_assets(self, directory):
+        """Takes the tokenizer out of a `.keras` file."""
+        if directory and os.path.exists(os.path.join(directory, DOCUMENT_FILE)):
+            tokenizer = tokenizers.load(directory)
+            if tokenizer.vocabulary_size > self.vocabulary_size:
+                raise ValueError(
+                    f"The file's tokenizer has {tokenizer.vocabulary_size} tokens, "
+                    f"more than the model's {self.vocabulary_size}: it is not "
+                    "the model's own."
+                )
+            self.tokenizer = tokenizer
 
     def load_weights(self, filepath, *args, **kwargs):
         """Loads weights: see `keras.Model.load_weights`."""

@@ -270,13 +270,13 @@ def load(preset, load_weights):
     Raises:
         ValueError: It learns from more than masked tokens.
     """
-    from keras_corrupt.models import Pretrainer, preset_directory
+    from keras_corrupt.models import MaskedLM, Pretrainer, preset_directory
     from keras_corrupt.models.overrides import merge
     from keras_corrupt.models.trained_presets import directory_of
 
     directory = directory_of(preset)
     cls = preset_directory.find_model_class(directory, Pretrainer)
-    if set(cls.loss_weights) != {"mlm"}:
+    if not issubclass(cls, MaskedLM):
         raise ValueError(
             f"{preset}: a {cls.__name__} learns from more than masked tokens. Give a "
             "masked language model."

@@ -4,7 +4,7 @@ The layers, and `plain` for what is no layer, say in `keras.ops` what is compute
 is what JAX, GPUs and TPUs run, and what is exported. `fused` computes the same on
 TensorFlow and CPUs in fewer passes over memory. Its functions cannot be part of a step
 that XLA compiles as a whole, and outside a graph each call makes one, so they are
-chosen by `FusedSteps`, whose steps know.
+chosen by `fused_steps`: the steps know.
 
 `fused` is a guest: it loads when a first step asks for it, and where it cannot, steps
 go on with `plain`.
@@ -78,34 +78,41 @@ def fused_kernels():
         return None
 
 
-class FusedSteps:
+def fused_steps(cls):
     """Makes a model's steps use the fused kernels where they can run.
 
     Training, evaluation and prediction (`fit`, `evaluate`, `predict`,
     `predict_on_batch`) do; a plain call and what is exported do not.
+
+    Args:
+        cls: A class derived from `keras.Model`, which is decorated.
+
+    Returns:
+        The class.
     """
+    for name in ("train_step", "test_step", "predict_step"):
+        setattr(cls, name, _with_kernels(getattr(cls, name)))
+    return cls
 
-    def train_step(self, *args):
-        with use(self._kernels()):
-            return super().train_step(*args)
 
-    def test_step(self, *args):
-        with use(self._kernels()):
-            return super().test_step(*args)
+def _with_kernels(step):
+    @functools.wraps(step)
+    def with_kernels(model, *args):
+        with use(_kernels_of(model)):
+            return step(model, *args)
 
-    def predict_step(self, *args):
-        with use(self._kernels()):
-            return super().predict_step(*args)
+    return with_kernels
 
-    def _kernels(self):
-        can_run = (
-            keras.backend.backend() == "tensorflow"
-            and not self.jit_compile
-            and self.compute_dtype in ("float32", "bfloat16")
-            and _in_graph_without_xla()
-            and not accelerators()
-        )
-        return (fused_kernels() if can_run else None) or plain
+
+def _kernels_of(model):
+    can_run = (
+        keras.backend.backend() == "tensorflow"
+        and not model.jit_compile
+        and model.compute_dtype in ("float32", "bfloat16")
+        and _in_graph_without_xla()
+        and not accelerators()
+    )
+    return (fused_kernels() if can_run else None) or plain
 
 
 def _in_graph_without_xla():

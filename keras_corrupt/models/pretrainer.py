@@ -1,4 +1,4 @@
-"""The base of every pretraining model: networks + corruption -> named losses."""
+"""The base of every pretraining model: networks, a corrupter and objectives."""
 
 from collections.abc import Mapping
 from types import ModuleType
@@ -6,31 +6,34 @@ from types import ModuleType
 import keras
 from keras import ops
 
+from keras_corrupt.corruption.masker import Masker, known_word_starts
 from keras_corrupt.devices.replicas import SeedGenerator, replica_loss
 from keras_corrupt.encoders import TextModel, TransformerEncoder
-from keras_corrupt.models import fine_tuning, longer_sequences, loss, preset_directory
-from keras_corrupt.models.micro_batches import MicroBatches
-from keras_corrupt.models.one_state import warn_of_one_state, why_dead
+from keras_corrupt.kernels import fused_steps
+from keras_corrupt.models import (
+    fine_tuning,
+    longer_sequences,
+    micro_batches,
+    preset_directory,
+)
 from keras_corrupt.models.options import check_arguments
 from keras_corrupt.models.overrides import merge, with_global_policy
-from keras_corrupt.models.position_choice import PositionChoice
 from keras_corrupt.models.preset_sizes import SIZES
-from keras_corrupt.models.tokenizer_assets import (
-    TokenizerAssets,
-    check_vocabulary,
-    vocabulary_of,
-)
+from keras_corrupt.models.tokenizer_assets import check_vocabulary, vocabulary_of
 from keras_corrupt.models.trained_presets import directory_of
+from keras_corrupt.objectives import loss
+from keras_corrupt.objectives.one_state import warn_of_one_state, why_dead
+from keras_corrupt.objectives.rendering import render
 
 
-class Pretrainer(PositionChoice, TokenizerAssets, TextModel, MicroBatches):
-    """Turns outputs into weighted loss terms, metrics and presets.
+@fused_steps
+class Pretrainer(TextModel):
+    """Learns from corrupted text by objectives.
 
-    A subclass builds its networks in the constructor, corrupts text in `call` and
-    says in `loss_terms` what it learns from. What else is true of it alone it says in
-    the methods and attributes below: its cost, how an example reads, what guessing
-    reaches, what to warn of. Training, presets and command lines need nothing more:
-    README.md in this folder has an example.
+    A subclass makes its networks and its `objectives` in the constructor, and in `call`
+    corrupts text and returns what the objectives read. What else is true of it alone
+    it says in the methods and attributes below. Training, presets and command lines
+    need nothing more: README.md in this folder has an example.
 
     Args:
         vocabulary_size: Number of token ids of all networks.
@@ -64,22 +67,20 @@ class Pretrainer(PositionChoice, TokenizerAssets, TextModel, MicroBatches):
     #: Constructor argument that describes a network -> that network's class. The first
     #: is the network which is fine-tuned later.
     network_arguments = {"encoder": TransformerEncoder}
-    #: Name of a loss term -> its weight in the total.
-    loss_weights = {}
-    #: Validation metrics that show whether the model is alive.
-    vital_metrics = ("token_spread",)
+    #: Whether a training step may have several masks of each text.
+    several_masks = False
+    #: Parts of equal size that a training step goes through one after the other.
+    micro_batches = 1
+    #: While such a part is traced: name of a loss term -> weight of all parts.
+    weight_sums = {}
     #: Fewest sequences of a batch from which all terms can be learned.
     smallest_batch = 1
     #: Roles of the tokenizer's special tokens that are never corrupted.
     unmaskable_roles = ("padding", "classify", "separate")
-    #: Validation metric -> its name for people, in the order of the closing table.
-    metric_names = {}
     #: Whether `token_log_probabilities` masks each token in turn.
     masks_each_token = False
     #: Names of networks that the model's preset has not, and that were not trained yet.
     left_out = ()
-    #: How to read what `describe_examples` returns.
-    examples_legend = "[original: prediction]"
 
     def __init__(
         self,
@@ -98,9 +99,11 @@ class Pretrainer(PositionChoice, TokenizerAssets, TextModel, MicroBatches):
         **kwargs,
     ):
         super().__init__(**kwargs)
-        self._set_masks(
-            mask_rate, masking, span_length, span_lengths, num_masks, disjoint_masks
-        )
+        if num_masks != 1 and not self.several_masks:
+            raise ValueError(
+                f"{type(self).__name__} has one mask of each text: leave out "
+                f"`num_masks={num_masks}`."
+            )
         if tokenizer is not None:
             check_vocabulary(type(self), tokenizer, vocabulary_size)
             mask_id = tokenizer.mask_id
@@ -120,9 +123,41 @@ class Pretrainer(PositionChoice, TokenizerAssets, TextModel, MicroBatches):
         self.seed = seed
         self.tokenizer = tokenizer
         self.seed_generator = SeedGenerator(seed)
+        options = {
+            "mask_rate": mask_rate,
+            "masking": masking,
+            "span_length": span_length,
+            "span_lengths": span_lengths,
+            "num_masks": num_masks,
+            "disjoint_masks": disjoint_masks,
+        }
+        self.masker = Masker(
+            options, self.unmaskable_ids, self.seed_generator, self.word_starts
+        )
+
+    def learn_by(self, **objectives):
+        """Sets what the model learns from, at the end of its constructor.
+
+        Args:
+            objectives: Name of a loss term -> its `Objective`. Without a weight, an
+                objective is measured alone.
+        """
+        self.objectives = objectives
+        self.loss_weights = {
+            term: objective.weight
+            for term, objective in objectives.items()
+            if objective.weight is not None
+        }
         self.term_metrics = {
             term: keras.metrics.Mean(name=f"{term}_loss") for term in self.loss_weights
         }
+        self.objective_metrics = [
+            metric
+            for objective in objectives.values()
+            for metric in vars(objective).values()
+            if isinstance(metric, keras.metrics.Metric)
+        ]
+        self.built = True
 
     # === What a subclass defines ===
 
@@ -140,13 +175,6 @@ class Pretrainer(PositionChoice, TokenizerAssets, TextModel, MicroBatches):
     def vocabulary_head(self):
         """The `VocabularyHead` that reads `encoder`; `None` where nothing does."""
         return None
-
-    def loss_terms(self, outputs):
-        """Returns term name -> (value at each position, weight of each position)."""
-        raise NotImplementedError
-
-    def update_metrics(self, outputs):
-        """Updates the model's own metrics from the outputs of `call`."""
 
     def use_unigrams(self, counts):
         """Is told how often each token is in the training text, before training.
@@ -168,27 +196,6 @@ class Pretrainer(PositionChoice, TokenizerAssets, TextModel, MicroBatches):
         sizes = batch_size, length, self.number_bytes
         return self.cost.activation_bytes(self.get_config(), *sizes)
 
-    def describe_examples(self, inputs):
-        """Describes what the model does to some examples.
-
-        Args:
-            inputs: The model's inputs, NumPy arrays `[batch, length]`.
-
-        Returns:
-            A list of strings, one for each example, as `examples_legend` explains; by
-            default none.
-        """
-        return []
-
-    def baselines(self, metrics, unigram):
-        """Returns what guessing reaches: metric -> (value, what guesses).
-
-        Args:
-            metrics: The model's validation metrics.
-            unigram: `Unigram`, the scores of guessing tokens by frequency.
-        """
-        return {}
-
     def token_states(self, inputs):
         """Returns the states by whose `token_spread` the model is known to be alive.
 
@@ -200,25 +207,7 @@ class Pretrainer(PositionChoice, TokenizerAssets, TextModel, MicroBatches):
         """
         return self.encoder(inputs, training=False)
 
-    def collapse(self, metrics):
-        """Says by what one sees that the model has died.
-
-        Args:
-            metrics: The model's validation metrics, and `token_spread`.
-
-        Returns:
-            A clause; an empty text while the model lives.
-        """
-        return why_dead(metrics["token_spread"])
-
-    def warnings(self, metrics, unigram):
-        """Yields what looks wrong in the second half of a run, each with a remedy.
-
-        Args:
-            metrics: The model's validation metrics.
-            unigram: See `baselines`.
-        """
-        return ()
+    # === What follows from its parts ===
 
     @property
     def number_bytes(self):
@@ -236,13 +225,120 @@ class Pretrainer(PositionChoice, TokenizerAssets, TextModel, MicroBatches):
             return encoder
         return {**encoder, "padding_id": self.tokenizer.padding_id}
 
+    def word_starts(self):
+        """Returns which tokens begin a word, booleans `[vocabulary]`, NumPy.
+
+        Raises:
+            ValueError: The model has no tokenizer to tell.
+        """
+        return known_word_starts(self.tokenizer, self.vocabulary_size)
+
+    def text_inputs(self, inputs, training=False):
+        """Returns the networks' inputs, each sequence once for each of its masks.
+
+        Outside training a sequence has one mask.
+
+        Args:
+            inputs: What `keras_corrupt.encoders.text_model.text_inputs` takes.
+            training: Whether they are those of a training step.
+
+        Returns:
+            A dict of arrays `[batch * masks, length]`; see `Masker.repeated`.
+        """
+        inputs = super().text_inputs(inputs)
+        return self.masker.repeated(inputs) if training else inputs
+
     def summary(self, *args, **kwargs):
         """Prints the networks: see `keras.Model.summary`."""
         for network in self.networks.values():
             network.build((None, None))  # their layers are built; this tells the shape
         super().summary(*args, **kwargs)
 
+    # === What a run shows, from the objectives ===
+
+    @property
+    def metric_names(self):
+        """Validation metric -> its name for people, in the order of the table."""
+        names = (objective.metric_names for objective in self.objectives.values())
+        return {metric: name for part in names for metric, name in part.items()}
+
+    @property
+    def vital_metrics(self):
+        """Validation metrics that show whether the model is alive."""
+        vital = (objective.vital_metrics for objective in self.objectives.values())
+        return ("token_spread", *(name for names in vital for name in names))
+
+    def baselines(self, metrics, unigram):
+        """Returns what guessing reaches: see `Objective.baselines`."""
+        found = {}
+        for objective in self.objectives.values():
+            found |= objective.baselines(metrics, unigram)
+        return found
+
+    def warnings(self, metrics, unigram, networks=()):
+        """Yields what looks wrong: see `Objective.warnings`.
+
+        Args:
+            metrics: The model's validation metrics.
+            unigram: `Unigram`, the scores of guessing tokens by frequency.
+            networks: Names of the networks that are trained now, if not all are: what
+                others learn from is left out.
+        """
+        *_, kept = self.networks
+        for objective in self.objectives.values():
+            if not networks or (objective.network or kept) in networks:
+                yield from objective.warnings(metrics, unigram)
+
+    def collapse(self, metrics):
+        """Says by what one sees that the model has died.
+
+        Args:
+            metrics: The model's validation metrics, and `token_spread`.
+
+        Returns:
+            A clause; an empty text while the model lives.
+        """
+        return why_dead(metrics["token_spread"], metrics.get("rtd_auc"))
+
+    @property
+    def shown(self):
+        """The objective whose view of examples is shown: the last that has one."""
+        having = [o for o in self.objectives.values() if o.examples_legend]
+        return having[-1] if having else None
+
+    @property
+    def examples_legend(self):
+        """How to read what `describe_examples` returns."""
+        return self.shown.examples_legend if self.shown else ""
+
+    def describe_examples(self, inputs):
+        """Describes what the model does to some examples.
+
+        Args:
+            inputs: The model's inputs, NumPy arrays `[batch, length]`.
+
+        Returns:
+            A list of strings, one for each example, as `examples_legend` explains; an
+            empty list if no objective describes any.
+        """
+        if not self.shown:
+            return []
+        outputs = keras.tree.map_structure(
+            ops.convert_to_numpy, self(inputs, training=False)
+        )
+        token = self.tokenizer.readable
+        return render(
+            self.tokenizer,
+            inputs,
+            lambda row, ids: self.shown.describe(outputs, row, ids, token),
+        )
+
     # === Training ===
+
+    def train_step(self, *args):
+        if self.micro_batches == 1:
+            return super().train_step(*args)
+        return micro_batches.train_step(self, *args)
 
     def make_train_function(self, force=False):
         # Made in the first step, its variables would have TensorFlow trace it twice.
@@ -285,21 +381,22 @@ class Pretrainer(PositionChoice, TokenizerAssets, TextModel, MicroBatches):
             self.term_metrics[name].update_state(values, weights)
             mean = loss.weighted_mean(values, weights, self.weight_sums.get(name))
             total = total + self.loss_weights[name] * mean
-        self.update_metrics(y_pred)
+        for objective in self.objectives.values():
+            objective.update_metrics(y_pred)
         parts = self.micro_batches if self.weight_sums else 1
         return replica_loss(total + loss.added_losses(self) / parts)
 
     def weighted_terms(self, x, outputs, training, sample_weight=None):
+        """Returns term name -> (values, weights), those of whole sequences included."""
         if sample_weight is None and isinstance(x, Mapping):
             sample_weight = x.get("sample_weight")
         if sample_weight is not None and training:
-            sample_weight = ops.repeat(sample_weight, self.num_masks, axis=0)
-        terms = self.loss_terms(outputs)
-        found = {}
+            sample_weight = ops.repeat(sample_weight, self.masker.num_masks, axis=0)
+        terms = {}
         for name in self.loss_weights:
-            values, weights = terms[name]
-            found[name] = values, loss.of_sequences(weights, sample_weight)
-        return found
+            values, weights = self.objectives[name].loss(outputs)
+            terms[name] = values, loss.of_sequences(weights, sample_weight)
+        return terms
 
     # === Presets ===
 
@@ -367,7 +464,7 @@ class Pretrainer(PositionChoice, TokenizerAssets, TextModel, MicroBatches):
 
     def get_config(self):
         return {
-            **self.mask_options,
+            **self.masker.options,
             "mask_id": self.mask_id,
             "unmaskable_ids": list(self.unmaskable_ids),
             "seed": self.seed,

@@ -22,7 +22,7 @@ from typing import NamedTuple
 import keras
 import numpy as np
 
-from keras_corrupt.kernels import FusedSteps
+from keras_corrupt.kernels import fused_steps
 from keras_corrupt.models import Pretrainer
 from keras_corrupt.models.registry import known_classes, registered_name
 from keras_corrupt.scoring.windows import read_in_batches, windows_of
@@ -276,7 +276,8 @@ def _predictor(model):
     return kept["_predict_token_logs"]
 
 
-class _TokenLogs(FusedSteps, keras.Model):
+@fused_steps
+class _TokenLogs(keras.Model):
     """A model's probabilities of tokens, so that Keras compiles them as a whole."""
 
     def __init__(self, model):

@@ -7,7 +7,7 @@ import numpy as np
 from keras import ops
 
 from keras_corrupt.devices.replicas import SeedGenerator
-from keras_corrupt.kernels import FusedSteps
+from keras_corrupt.kernels import fused_steps
 from keras_corrupt.semi_supervised import objective
 from keras_corrupt.semi_supervised.adversarial import adversarial_noise
 from keras_corrupt.semi_supervised.mean_teacher import MeanTeacher
@@ -19,7 +19,8 @@ VIEWS = ("forward", "backward", "future", "past", "full")
 BASELINES = ("word_dropout", "vat")
 
 
-class CrossViewModel(FusedSteps, keras.Model):
+@fused_steps
+class CrossViewModel(keras.Model):
     """A model of words' classes whose auxiliary modules learn from text without labels.
 
     A tagger, whose classes are its labels, unless a subclass says otherwise.

@@ -12,7 +12,7 @@ import math
 
 from keras import ops
 
-from keras_corrupt.models.loss import weighted_mean
+from keras_corrupt.objectives.loss import weighted_mean
 
 
 def smoothed(labels, num_classes, smoothing):

@@ -59,7 +59,7 @@ def train(
             `Intervals`.
         phase: Name of the phase, which checkpoints tell.
         devices: The run's `Distribution`.
-        at_once: Updates in one call of the device, at most: see `ManyUpdates`. No call
+        at_once: Updates in one call of the device, at most: see `makes_many`. No call
             goes beyond an interval, and the number in a call divides the interval's.
 
     Returns:

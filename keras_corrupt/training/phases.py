@@ -17,7 +17,8 @@ class Phase:
         name: What checkpoints call it.
         steps: Number of updates.
         networks: Names of the networks that are trained; all if none is named. What
-            a network that is trained shares with others is trained, too.
+            a network that is trained shares with others is trained, too. At the end
+            of the phase these are judged.
         frozen: Names of networks that stay as they are, what they share included.
         loss_weights: Name of a loss term -> its weight in this phase, where that is
             not the model's own.
@@ -25,8 +26,6 @@ class Phase:
             first update: to copy weights, for instance.
         learning_rate: Peak learning rate; the run's if not given.
         warmup_steps: Updates of warm-up; the run's if not given.
-        warnings: Name of a method of the model that takes the place of its `warnings`
-            and judges what this phase came to.
     """
 
     name: str
@@ -37,7 +36,6 @@ class Phase:
     learning_rate: float | None = None
     warmup_steps: int | None = None
     frozen: tuple[str, ...] = ()
-    warnings: str | None = None
 
 
 #: The name of the one phase of a run that has no others.
@@ -58,7 +56,6 @@ def phases_of(config):
         networks=("generator",),
         warmup_steps=min(config.warmup_steps, config.generator_steps // 10),
         frozen=("discriminator",),
-        warnings="generator_warnings",
     )
     return first, Phase(WHOLE_RUN, config.steps - first.steps)
 
@@ -99,12 +96,11 @@ def check_phases(config, model):
                     f"The phase {phase.name!r} names {', '.join(unknown)} among its "
                     f"`{what}`; {type(model).__name__} has {', '.join(known)}."
                 )
-        for what, method in (("start", phase.start), ("warnings", phase.warnings)):
-            if method and not callable(getattr(model, method, None)):
-                raise ValueError(
-                    f"The phase {phase.name!r} has {method!r} as its `{what}`, which "
-                    f"is no method of {type(model).__name__}."
-                )
+        if phase.start and not callable(getattr(model, phase.start, None)):
+            raise ValueError(
+                f"The phase {phase.name!r} has {phase.start!r} as its `start`, which "
+                f"is no method of {type(model).__name__}."
+            )
         if phase.start:
             getattr(model, phase.start)()  # what it refuses shows now
         check_bounds(phase, f"The phase {phase.name!r}: ")

@@ -2,6 +2,7 @@
 
 import contextlib
 import dataclasses
+import functools
 import json
 import sys
 from pathlib import Path
@@ -183,7 +184,6 @@ def run(config, output, devices, where):
         compile_model(model, config, devices.strategy, phase)
         if config.init_from and not before:
             before = validate_before(model, held_out, output, devices)
-        judge = getattr(model, phase.warnings or "warnings")
         with explained_shortage(of_pretraining, config, model, devices, checkpoints):
             finished = loop.train(
                 model,
@@ -199,8 +199,10 @@ def run(config, output, devices, where):
                 tokens_per_step=config.batch_size * config.sequence_length,
                 warnings=None
                 if config.smoke
-                else lambda metrics, judge=judge: judge(metrics, unigram),
-                judged_at=phase.warnings and first_step + phase.steps,
+                else functools.partial(
+                    model.warnings, unigram=unigram, networks=phase.networks
+                ),
+                judged_at=first_step + phase.steps if phase.networks else None,
                 watch=CollapseWatch(
                     model.collapse,
                     first_step,

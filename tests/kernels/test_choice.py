@@ -11,7 +11,7 @@ import pytest
 from keras import ops
 
 from keras_corrupt import kernels
-from keras_corrupt.kernels import FusedSteps, active, fused_kernels, plain
+from keras_corrupt.kernels import active, fused_kernels, fused_steps, plain
 
 pytestmark = pytest.mark.tensorflow_only
 
@@ -28,7 +28,8 @@ class Choice(keras.layers.Layer):
         return x + 0 * ops.cast(active().likeliest(x), "float32")[:, None]
 
 
-class Model(FusedSteps, keras.Model):
+@fused_steps
+class Model(keras.Model):
     def __init__(self):
         super().__init__()
         self.choice = Choice()

@@ -6,7 +6,7 @@ import keras_corrupt
 from keras_corrupt import KERAS_CLASSES, models
 from keras_corrupt.downstream import TextClassifier
 from keras_corrupt.models import Electra, MaskedLM, partial_preset
-from keras_corrupt.models.one_state import spread_of_random_tokens
+from keras_corrupt.objectives.one_state import spread_of_random_tokens
 from tests.models.conftest import kill
 
 SIZE = {

@@ -5,28 +5,42 @@
 
 Clark's thesis, 5.4.3. x is the text, x~ the text with the generator's samples, D the
 probability of copying, and L_MLM the generator's loss. The mixture is of
-`replaced_token_detection/copying.py`.
+`objectives/all_tokens.py`.
 """
 
 import keras
 
-from keras_corrupt.encoders import TransformerEncoder
+from keras_corrupt.corruption.corrupters import MaskedLMCorrupter, TokenMasker
+from keras_corrupt.heads import VocabularyHead
 from keras_corrupt.models.all_tokens_mlm import cost
-from keras_corrupt.models.all_tokens_mlm.heads import CopyingNetwork
 from keras_corrupt.models.all_tokens_mlm.presets import PRESETS
-from keras_corrupt.models.loss import check_weight
-from keras_corrupt.models.masked_lm.masked_lm import MaskedLMNetwork
-from keras_corrupt.models.replaced_token_detection.copying import (
-    original_log_probability,
-)
+from keras_corrupt.models.networks import Discriminator, MaskedLMNetwork
 from keras_corrupt.models.replaced_token_detection.cost import complete_generator
 from keras_corrupt.models.replaced_token_detection.generator_discriminator import (
-    ReplacedTokenDetection,
+    GeneratorDiscriminator,
 )
+from keras_corrupt.objectives.all_tokens import AllTokens
+from keras_corrupt.objectives.loss import check_weight
+from keras_corrupt.objectives.masked_tokens import MaskedTokens
+from keras_corrupt.objectives.replaced_tokens import Detections, ReplacedTokens
+
+
+class CopyingNetwork(Discriminator):
+    """A discriminator, which tells what to copy, and a softmax for the rest.
+
+    Args:
+        encoder: Constructor arguments of `TransformerEncoder`.
+    """
+
+    def __init__(self, encoder, **kwargs):
+        super().__init__(encoder, **kwargs)
+        self.vocabulary_head = VocabularyHead(
+            self.encoder, dtype=self.dtype_policy, name="vocabulary_head"
+        )
 
 
 @keras.saving.register_keras_serializable(package="keras_corrupt")
-class AllTokensMLM(ReplacedTokenDetection):
+class AllTokensMLM(GeneratorDiscriminator):
     """Pretrains a network to predict all tokens of a text, some of them replaced.
 
     Clark's thesis, 5.4.3, where it stands between BERT and ELECTRA. A generator's
@@ -35,7 +49,7 @@ class AllTokensMLM(ReplacedTokenDetection):
     a softmax. Its loss is that of the mixture alone: what is copied, it learns by that.
     Both networks train together, and share token and position embeddings as in ELECTRA.
 
-    Inputs are as for `MaskedLM`. `rtd_logits`, and the metrics of replaced token
+    Inputs are as for `MaskedLM`. The `Detections`, and the metrics of replaced token
     detection, are those of not copying.
 
     Args:
@@ -45,7 +59,12 @@ class AllTokensMLM(ReplacedTokenDetection):
         mask_rate: Fraction of tokens to replace.
         lm_weight: Weight of all tokens' prediction beside the generator's loss; the
             thesis does not give it.
-        kwargs: Those of `MaskedLMGenerator`.
+        keep_rate: Fraction of the chosen positions that keep their token in the
+            generator's input.
+        temperature: By what the logits are divided before tokens are drawn from their
+            softmax: above 1, the generator is a weaker one (thesis, 5.5).
+        exclude_original: Whether the original token is never drawn (5.5).
+        kwargs: Those of `Pretrainer`.
 
     Example:
 
@@ -59,23 +78,20 @@ class AllTokensMLM(ReplacedTokenDetection):
 
     presets = PRESETS
     cost = cost
-    network_arguments = {
-        "discriminator": TransformerEncoder,
-        "generator": TransformerEncoder,
-    }
-    loss_weights = {"mlm": 1.0, "lm": 1.0}
-    metric_names = {
-        **ReplacedTokenDetection.metric_names,
-        "lm_loss": "loss of all tokens (nats)",
-    }
 
     def __init__(
-        self, discriminator, generator, mask_rate=0.15, lm_weight=1.0, **kwargs
+        self,
+        discriminator,
+        generator,
+        mask_rate=0.15,
+        lm_weight=1.0,
+        keep_rate=0.0,
+        temperature=1.0,
+        exclude_original=False,
+        **kwargs,
     ):
         super().__init__(discriminator, mask_rate=mask_rate, **kwargs)
         check_weight("lm_weight", lm_weight)
-
-        # === Layers ===
         discriminator = self.with_padding(discriminator)
         self.discriminator = CopyingNetwork(
             discriminator, dtype=self.dtype_policy, name="discriminator"
@@ -86,40 +102,38 @@ class AllTokensMLM(ReplacedTokenDetection):
             dtype=self.dtype_policy,
             name="generator",
         )
-
-        # === Config ===
-        self.lm_weight = lm_weight
-        self.loss_weights = {"mlm": 1.0, "lm": lm_weight}
-        self.built = True
+        mask = TokenMasker(self.masker, self.mask_id, self.vocabulary_size, keep_rate)
+        self.corrupter = MaskedLMCorrupter(
+            self.generator, mask, temperature, exclude_original
+        )
+        self.learn_by(
+            mlm=MaskedTokens(network="generator"),
+            rtd=ReplacedTokens(weight=None),
+            lm=AllTokens(weight=lm_weight),
+        )
 
     def call(self, inputs, training=False):
         inputs = self.text_inputs(inputs, training)
-        outputs = self.corrupt(inputs, training)
-        hidden = self.discriminator.encoder(
-            {**inputs, "token_ids": outputs["corrupted_ids"]}, training=training
+        corrupted, predictions = self.corrupter.corrupt(inputs, training)
+        network = self.discriminator
+        hidden = network.encoder(
+            {**inputs, "token_ids": corrupted.token_ids}, training=training
         )
         return {
-            **outputs,
-            "rtd_logits": self.discriminator.head(hidden),
-            "log_softmax": self.discriminator.vocabulary_head.log_probabilities(
+            "corrupted": corrupted,
+            "mlm": predictions,
+            "rtd": Detections(
+                network.head(hidden), corrupted.replaced, inputs["padding_mask"]
+            ),
+            "log_softmax": network.vocabulary_head.log_probabilities(
                 hidden, inputs["token_ids"]
             ),
         }
 
-    def loss_terms(self, outputs):
-        log_p = original_log_probability(
-            outputs["log_softmax"],
-            outputs["rtd_logits"],
-            outputs["replaced"] == 0,
-            stop_gradient=False,
-        )
-        return {**super().loss_terms(outputs), "lm": (-log_p, outputs["rtd_weights"])}
-
-    # === What a run shows ===
-
     def get_config(self):
         return {
             **super().get_config(),
+            **self.corrupter.options,
             "generator": self.generator.encoder.architecture,
-            "lm_weight": self.lm_weight,
+            "lm_weight": self.objectives["lm"].weight,
         }

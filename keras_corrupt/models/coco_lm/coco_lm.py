@@ -1,27 +1,39 @@
 """COCO-LM: a network corrects and contrasts text that another one corrupts."""
 
+import functools
+
 import keras
 from keras import ops
 
 from keras_corrupt.corruption import crop_texts
-from keras_corrupt.devices.replicas import first_row_of_replica, gather_from_replicas
-from keras_corrupt.encoders import TransformerEncoder
-from keras_corrupt.models.coco_lm import cost, objective
-from keras_corrupt.models.coco_lm.examples import describe_corrections
-from keras_corrupt.models.coco_lm.fine_tuning import search_space, settings
-from keras_corrupt.models.coco_lm.heads import CorrectiveDiscriminator
-from keras_corrupt.models.coco_lm.metrics import LogMean, analyses, metric_names
-from keras_corrupt.models.coco_lm.presets import PRESETS, TIED_PARTS
-from keras_corrupt.models.loss import check_weight
-from keras_corrupt.models.masked_lm.masked_lm import MaskedLMNetwork
-from keras_corrupt.models.masked_lm.objective import masked_lm_loss
-from keras_corrupt.models.replaced_token_detection.copying import (
-    original_log_probability,
+from keras_corrupt.corruption.corrupters import (
+    MaskedLMCorrupter,
+    TokenMasker,
+    corrupted,
+    predictions,
 )
+from keras_corrupt.devices.replicas import first_row_of_replica, gather_from_replicas
+from keras_corrupt.heads import ReplacedTokenHead, VocabularyHead
+from keras_corrupt.heads.sequence import SequenceHead
+from keras_corrupt.models.coco_lm import cost
+from keras_corrupt.models.coco_lm.fine_tuning import search_space, settings
+from keras_corrupt.models.coco_lm.presets import PRESETS, TIED_PARTS
+from keras_corrupt.models.networks import Discriminator, MaskedLMNetwork
 from keras_corrupt.models.replaced_token_detection.cost import check_shared_sizes
 from keras_corrupt.models.replaced_token_detection.generator_discriminator import (
-    ReplacedTokenDetection,
+    GeneratorDiscriminator,
 )
+from keras_corrupt.objectives import contrastive
+from keras_corrupt.objectives.corrective_lm import (
+    Copying,
+    Corrections,
+    CorrectiveLM,
+    corrected_tokens,
+    likeliest_tokens,
+)
+from keras_corrupt.objectives.loss import check_weight
+from keras_corrupt.objectives.masked_tokens import MaskedTokens
+from keras_corrupt.objectives.replaced_tokens import Detections
 
 TOKEN_TASKS = (
     *("clm", "rtd", "all_token_lm"),
@@ -31,8 +43,39 @@ SEQUENCE_TASKS = ("scl", "none")
 REPLACEMENTS = ("sampled", "random")
 
 
+class CorrectiveDiscriminator(Discriminator):
+    """A discriminator with a softmax over the vocabulary.
+
+    Neither head has a hidden layer: the probability of copying is a sigmoid of one
+    product (Meng et al., 2021, 3.3), and the vocabulary's softmax reads the encoder's
+    output as it is (appendix D: this is more stable).
+
+    Args:
+        encoder: Constructor arguments of `TransformerEncoder`.
+        corrects: Whether there is a softmax.
+        sequence_transform: Whether there is a `SequenceHead`.
+    """
+
+    head_class = functools.partial(ReplacedTokenHead, transform=False)
+
+    def __init__(self, encoder, corrects=True, sequence_transform=False, **kwargs):
+        super().__init__(encoder, **kwargs)
+        self.vocabulary_head = self.sequence_head = None
+        if corrects:
+            self.vocabulary_head = VocabularyHead(
+                self.encoder,
+                transform=False,
+                dtype=self.dtype_policy,
+                name="vocabulary_head",
+            )
+        if sequence_transform:
+            self.sequence_head = SequenceHead(
+                self.encoder, dtype=self.dtype_policy, name="sequence_head"
+            )
+
+
 @keras.saving.register_keras_serializable(package="keras_corrupt")
-class CocoLM(ReplacedTokenDetection):
+class CocoLM(GeneratorDiscriminator):
     """Pretrains a network that corrects corrupted texts and tells texts apart.
 
     Meng et al., "COCO-LM: Correcting and Contrasting Text Sequences for Language Model
@@ -77,7 +120,12 @@ class CocoLM(ReplacedTokenDetection):
             tasks that have it.
         scl_weight: Weight of sequence contrastive learning; with 0 it is measured only.
         unmaskable_ids: Ids never corrupted, if there is no tokenizer to tell padding.
-        kwargs: Those of `ReplacedTokenDetection`.
+        keep_rate: Fraction of the chosen positions that keep their token in the
+            generator's input.
+        temperature: By what the logits are divided before tokens are drawn from their
+            softmax: above 1, the generator is a weaker one (Clark's thesis, 5.5).
+        exclude_original: Whether the original token is never drawn (5.5).
+        kwargs: Those of `Pretrainer`.
 
     Raises:
         ValueError: An option is none of those named, or sizes do not fit together.
@@ -90,19 +138,14 @@ class CocoLM(ReplacedTokenDetection):
     >>> ids = np.array([[101] + [7] * 30 + [102]] * 2, "int32")
     >>> outputs = model({"token_ids": ids, "segment_ids": 0 * ids,
     ...                  "padding_mask": 1 + 0 * ids})
-    >>> tuple(outputs["lm_logits"].shape)  # five masked positions
+    >>> tuple(outputs["lm"].logits.shape)  # five masked positions
     (2, 5, 8192)
-    >>> tuple(outputs["cosines"].shape)  # two views of two texts with all views
+    >>> tuple(outputs["views"].cosines.shape)  # two views of two texts with all views
     (2, 2, 2, 2)
     """
 
     presets = PRESETS
     cost = cost
-    network_arguments = {
-        "discriminator": TransformerEncoder,
-        "generator": TransformerEncoder,
-    }
-    loss_weights = {"mlm": 1.0, "rtd": 50.0, "lm": 1.0, "scl": 1.0}
     unmaskable_roles = ("padding",)
     several_masks = False  # two copies of a text are no two texts to tell apart
     fine_tuning = staticmethod(settings)
@@ -122,6 +165,9 @@ class CocoLM(ReplacedTokenDetection):
         rtd_weight=50.0,
         scl_weight=1.0,
         unmaskable_ids=(0,),
+        keep_rate=0.0,
+        temperature=1.0,
+        exclude_original=False,
         **kwargs,
     ):
         super().__init__(
@@ -135,12 +181,12 @@ class CocoLM(ReplacedTokenDetection):
         ):
             if value not in known:
                 raise ValueError(f"`{name}` must be one of {known}; got {value!r}.")
-        alters_samples = self.temperature != 1 or self.exclude_original
+        alters_samples = temperature != 1 or exclude_original
         if replacements == "random" and alters_samples:
             raise ValueError(
                 "Random `replacements` are not drawn from the generator: leave out "
-                f"`temperature={self.temperature!r}` and "
-                f"`exclude_original={self.exclude_original!r}`."
+                f"`temperature={temperature!r}` and "
+                f"`exclude_original={exclude_original!r}`."
             )
         if isinstance(crop_fraction, str) or not 0 < crop_fraction <= 1:
             raise ValueError(
@@ -164,8 +210,6 @@ class CocoLM(ReplacedTokenDetection):
                 f"{hidden_size}; without a layer between its output and the softmax "
                 'they must be equal. Set one of them, or `token_task="rtd"`.'
             )
-
-        # === Layers ===
         self.discriminator = CorrectiveDiscriminator(
             self.with_padding(discriminator),
             corrects,
@@ -185,27 +229,11 @@ class CocoLM(ReplacedTokenDetection):
             dtype=self.dtype_policy,
             name="generator",
         )
+        mask = TokenMasker(self.masker, self.mask_id, self.vocabulary_size, keep_rate)
+        self.corrupter = MaskedLMCorrupter(
+            self.generator, mask, temperature, exclude_original
+        )
         self.corrects, self.contrasts = corrects, sequence_task == "scl"
-
-        # === Losses and metrics ===
-        weights = {"mlm": 1.0, "rtd": rtd_weight, "lm": 1.0, "scl": scl_weight}
-        absent = {
-            "rtd": token_task == "all_token_lm",
-            "lm": not self.corrects,
-            "scl": not self.contrasts,
-        }
-        self.loss_weights = {n: w for n, w in weights.items() if not absent.get(n)}
-        for name in absent:
-            if name not in self.loss_weights:
-                self.term_metrics.pop(name)
-        self.metric_names = metric_names(self.corrects, self.contrasts)
-        self.analyses = {
-            name: (LogMean if name == "uniformity" else keras.metrics.Mean)(name=name)
-            for name in self.metric_names
-            if name not in ReplacedTokenDetection.metric_names
-        }
-
-        # === Config ===
         self.smallest_batch = 2 if self.contrasts else 1
         self.token_task = token_task
         self.sequence_task = sequence_task
@@ -213,9 +241,21 @@ class CocoLM(ReplacedTokenDetection):
         self.replacements = replacements
         self.tied_embeddings = tied_embeddings
         self.sequence_transform = sequence_transform
-        self.rtd_weight = rtd_weight
-        self.scl_weight = scl_weight
-        self.built = True
+        self.rtd_weight, self.scl_weight = rtd_weight, scl_weight
+        self.learn_by(**self._objectives())
+
+    def _objectives(self):
+        # Language modelling at all positions learns to copy by that alone.
+        rtd_weight = None if self.token_task == "all_token_lm" else self.rtd_weight
+        objectives = {
+            "mlm": MaskedTokens(network="generator"),
+            "rtd": Copying(self.corrects, weight=rtd_weight),
+        }
+        if self.corrects:
+            objectives["lm"] = CorrectiveLM(self.token_task)
+        if self.contrasts:
+            objectives["scl"] = contrastive.SequenceContrast(weight=self.scl_weight)
+        return objectives
 
     @property
     def vocabulary_head(self):
@@ -223,57 +263,62 @@ class CocoLM(ReplacedTokenDetection):
 
     def call(self, inputs, training=False):
         inputs = self.text_inputs(inputs)
-        outputs = self.corrupt(inputs, training)
-        corrupted = {**inputs, "token_ids": outputs["corrupted_ids"]}
-        hidden = self.discriminator.encoder(corrupted, training=training)
-        outputs["rtd_logits"] = self.discriminator.head(hidden)
+        text, generated = self.corrupt(inputs, training)
+        read = {**inputs, "token_ids": text.token_ids}
+        hidden = self.discriminator.encoder(read, training=training)
+        logits = self.discriminator.head(hidden)
+        found = Detections(logits, text.replaced, inputs["padding_mask"])
+        outputs = {"corrupted": text, "mlm": generated, "rtd": found}
         if self.corrects:
-            outputs |= self.correct(inputs, hidden, outputs)
+            outputs |= self.correct(text, hidden, logits)
         if self.contrasts:
-            outputs |= self.contrast(inputs, hidden, training)
+            outputs["views"] = self.contrast(inputs, hidden, training)
         return outputs
 
-    def sample_replacements(self, masked, positions, target_ids, mlm_logits, training):
-        if self.replacements == "random":
-            shape = ops.shape(positions)
-            return keras.random.randint(
-                shape, 0, self.vocabulary_size, "int32", self.seed_generator
-            )
-        if training and cost.has_dropout(self.generator.encoder.architecture):
-            mlm_logits = self.generator(masked, positions, training=False)
-        return super().sample_replacements(
-            masked, positions, target_ids, mlm_logits, training
-        )
-
-    def correct(self, inputs, hidden, outputs):
-        """Predicts the original tokens.
+    def corrupt(self, inputs, training=False):
+        """Corrupts a text; samples are drawn without dropout.
 
         Args:
             inputs: The model's inputs.
-            hidden: `[batch, length, hidden]`, of the corrupted text.
-            outputs: What `corrupt` returned, and `rtd_logits`.
+            training: Whether dropout is active in what the generator learns from.
 
         Returns:
-            A dict of outputs: `lm_logits`, float32 `[batch, masked, vocabulary]`; the
-            likeliest tokens, `corrected_ids`; and, of all-token language modelling, the
+            A `Corrupted`, and the `Predictions` that the generator learns from.
+        """
+        masked, masking = self.corrupter.mask(inputs)
+        logits = drawn = self.generator(masked, masking.positions, training=training)
+        if self.replacements == "random":
+            shape, seed = ops.shape(masking.positions), self.seed_generator
+            ids = keras.random.randint(shape, 0, self.vocabulary_size, "int32", seed)
+            text = corrupted(inputs["token_ids"], masking, ids)
+        else:
+            if training and cost.has_dropout(self.generator.encoder.architecture):
+                drawn = self.generator(masked, masking.positions, training=False)
+            text = self.corrupter.fill(inputs["token_ids"], masking, drawn)
+        return text, predictions(masked, text, logits)
+
+    def correct(self, text, hidden, rtd_logits):
+        """Predicts the original tokens.
+
+        Args:
+            text: The `Corrupted`.
+            hidden: `[batch, length, hidden]`, of the corrupted text.
+            rtd_logits: float32 `[batch, length]`.
+
+        Returns:
+            A dict: the `Corrections`; and, of all-token language modelling, the
             original tokens' `log_softmax` at all positions, float32 `[batch, length]`.
         """
-        head, positions = (
-            self.discriminator.vocabulary_head,
-            outputs["masked_positions"],
-        )
+        head, positions = self.discriminator.vocabulary_head, text.masking.positions
         lm_logits = head(hidden, positions)
         if self.token_task == "clm_without_copy":
-            corrected_ids = objective.likeliest_tokens(lm_logits)
+            corrected_ids = likeliest_tokens(lm_logits)
         else:
-            corrected_ids = objective.corrected_tokens(
-                lm_logits,
-                ops.take_along_axis(outputs["rtd_logits"], positions, axis=1),
-                outputs["sampled_ids"],
-            )
-        found = {"lm_logits": lm_logits, "corrected_ids": corrected_ids}
+            rtd_logits = ops.take_along_axis(rtd_logits, positions, axis=1)
+            corrected_ids = corrected_tokens(lm_logits, rtd_logits, text.sampled_ids)
+        found = {"lm": Corrections(lm_logits, corrected_ids)}
         if self.token_task == "all_token_lm":
-            found["log_softmax"] = head.log_probabilities(hidden, inputs["token_ids"])
+            found["log_softmax"] = head.log_probabilities(hidden, text.original_ids)
         return found
 
     def contrast(self, inputs, hidden, training=False):
@@ -285,9 +330,7 @@ class CocoLM(ReplacedTokenDetection):
             training: Whether dropout is active.
 
         Returns:
-            A dict of outputs: `cosines`, float32 `[batch, 2, all texts, 2]`, and the
-            booleans `same_text`, `[batch, all texts]`, and `present`, `[batch]` and
-            `all_present`, `[all texts]`, which are false for rows of padding.
+            The `Views`.
         """
         cropped = crop_texts(
             inputs, self.crop_fraction, self.seed_generator, self.padding_id
@@ -296,87 +339,22 @@ class CocoLM(ReplacedTokenDetection):
         views = ops.stack([hidden[:, 0], other[:, 0]], axis=1)
         if self.sequence_transform:
             views = self.discriminator.sequence_head(views)
-        views = objective.unit_vectors(views)
+        views = contrastive.unit_vectors(views)
         everything = gather_from_replicas(views)
         present = ops.max(inputs["padding_mask"], axis=1)
         batch, total = ops.shape(views)[0], ops.shape(everything)[0]
         rows = ops.arange(batch, dtype="int32") + first_row_of_replica(batch)
-        return {
-            "cosines": objective.cosines(views, everything),
-            "same_text": rows[:, None] == ops.arange(total, dtype="int32"),
-            "present": present > 0,
-            "all_present": gather_from_replicas(present) > 0,
-        }
-
-    def loss_terms(self, outputs):
-        terms = super().loss_terms(outputs)
-        if self.corrects:
-            terms["lm"] = self._lm_term(outputs)
-        if self.contrasts:
-            names = ("cosines", "same_text", "all_present")
-            values = objective.contrastive_loss(*(outputs[n] for n in names))
-            present = ops.cast(outputs["present"], "float32")
-            terms["scl"] = values, ops.broadcast_to(present[:, None], ops.shape(values))
-        return terms
-
-    def _lm_term(self, outputs):
-        if self.token_task == "all_token_lm":
-            value = original_log_probability(
-                outputs["log_softmax"],
-                outputs["rtd_logits"],
-                outputs["replaced"] == 0,
-                stop_gradient=False,
-            )
-            return -value, outputs["rtd_weights"]
-        loss = masked_lm_loss(outputs["lm_logits"], outputs["target_ids"])
-        if self.token_task != "clm_without_copy":
-            positions = outputs["masked_positions"]
-            loss = -original_log_probability(
-                -loss,
-                ops.take_along_axis(outputs["rtd_logits"], positions, axis=1),
-                outputs["sampled_ids"] == outputs["target_ids"],
-                stop_gradient=self.token_task == "clm",
-            )
-        return loss, outputs["masked_weights"]
-
-    def update_metrics(self, outputs):
-        super().update_metrics(outputs)
-        for name, (values, weights) in analyses(outputs).items():
-            self.analyses[name].update_state(values, weights)
-
-    # === What a run shows ===
-
-    def describe_examples(self, inputs):
-        if self.corrects:
-            return describe_corrections(self, inputs)
-        return super().describe_examples(inputs)
-
-    @property
-    def examples_legend(self):
-        legend = super().examples_legend
-        if self.corrects:
-            legend += "; after a colon what it\nwould write"
-        return legend
-
-    def baselines(self, metrics, unigram):
-        found = super().baselines(metrics, unigram)
-        if self.contrasts:
-            found["positive_cosine"] = (metrics["random_cosine"], "other texts")
-        return found
-
-    def warnings(self, metrics, unigram):
-        yield from super().warnings(metrics, unigram)
-        if self.contrasts and metrics["positive_cosine"] <= metrics["random_cosine"]:
-            yield (
-                "the two views of a text are no more alike (cosine "
-                f"{metrics['positive_cosine']:.2f}) than those of different texts "
-                f"({metrics['random_cosine']:.2f}). Try a larger --batch_size, which "
-                "has more texts to tell apart; --accumulate leaves fewer."
-            )
+        return contrastive.Views(
+            cosines=contrastive.cosines(views, everything),
+            same_text=rows[:, None] == ops.arange(total, dtype="int32"),
+            present=present > 0,
+            all_present=gather_from_replicas(present) > 0,
+        )
 
     def get_config(self):
         return {
             **super().get_config(),
+            **self.corrupter.options,
             "generator": self.generator.encoder.architecture,
             "token_task": self.token_task,
             "sequence_task": self.sequence_task,

@@ -3,12 +3,13 @@
 import keras
 from keras import ops
 
+from keras_corrupt.corruption.corrupters import predictions
 from keras_corrupt.encoders.embeddings import initializer
-from keras_corrupt.models.electra import reinforce
 from keras_corrupt.models.electra.electra import Electra
-from keras_corrupt.models.loss import check_weight
-from keras_corrupt.models.masked_lm.masked_lm import MaskedLMNetwork
-from keras_corrupt.models.masked_lm.objective import masked_lm_loss
+from keras_corrupt.models.networks import MaskedLMNetwork
+from keras_corrupt.objectives.loss import check_weight
+from keras_corrupt.objectives.masked_tokens import MaskedTokens
+from keras_corrupt.objectives.reinforce import Baseline, Reinforce
 
 
 class AdversarialGenerator(MaskedLMNetwork):
@@ -79,44 +80,37 @@ class AdversarialElectra(Electra):
     (1, 5)
     """
 
-    loss_weights = {"mlm": 0.0, "reinforce": 1.0, "baseline": 1.0, "rtd": 50.0}
     generator_class = AdversarialGenerator
 
     def __init__(self, discriminator, generator, reinforce_weight=1.0, **kwargs):
         super().__init__(discriminator, generator, **kwargs)
-        if self.temperature != 1 or self.exclude_original:
+        options = self.corrupter.options
+        if options["temperature"] != 1 or options["exclude_original"]:
             raise ValueError(
                 "AdversarialElectra learns from its generator's own softmax: "
-                f"leave out `temperature={self.temperature!r}` and "
-                f"`exclude_original={self.exclude_original!r}`."
+                f"leave out `temperature={options['temperature']!r}` and "
+                f"`exclude_original={options['exclude_original']!r}`."
             )
         check_weight("reinforce_weight", reinforce_weight)
-        self.reinforce_weight = reinforce_weight
-        self.loss_weights = {
-            "mlm": 0.0,
-            "reinforce": reinforce_weight,
-            "baseline": 1.0,
-            "rtd": self.rtd_weight,
-        }
-
-    def generate(self, masked, positions, training):
-        logits, rewards = self.generator.both(masked, positions, training=training)
-        return {"mlm_logits": logits, "baseline_logits": rewards}
-
-    def loss_terms(self, outputs):
-        targets, sampled = outputs["target_ids"], outputs["sampled_ids"]
-        positions, weights = outputs["masked_positions"], outputs["masked_weights"]
-        baseline_logits = outputs["baseline_logits"]
-        reward = reinforce.rewards(
-            ops.take_along_axis(outputs["rtd_logits"], positions, axis=1),
-            sampled != targets,
+        self.learn_by(
+            mlm=MaskedTokens(weight=0.0, network="generator"),
+            reinforce=Reinforce(weight=reinforce_weight, network="generator"),
+            baseline=Baseline(network="generator"),
+            rtd=self.objectives["rtd"],
         )
-        log_q = -masked_lm_loss(outputs["mlm_logits"], sampled)
+
+    def call(self, inputs, training=False):
+        inputs = self.text_inputs(inputs, training)
+        masked, masking = self.corrupter.mask(inputs)
+        logits, rewards = self.generator.both(masked, masking.positions, training)
+        corrupted = self.corrupter.fill(inputs["token_ids"], masking, logits)
         return {
-            **super().loss_terms(outputs),
-            "reinforce": (reinforce.loss(log_q, reward, baseline_logits), weights),
-            "baseline": (reinforce.baseline_loss(baseline_logits, reward), weights),
+            "corrupted": corrupted,
+            "mlm": predictions(masked, corrupted, logits),
+            "baseline_logits": rewards,
+            **self.discriminate(inputs, corrupted, training),
         }
 
     def get_config(self):
-        return {**super().get_config(), "reinforce_weight": self.reinforce_weight}
+        weight = self.objectives["reinforce"].weight
+        return {**super().get_config(), "reinforce_weight": weight}

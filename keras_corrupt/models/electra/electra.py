@@ -4,7 +4,7 @@ import keras
 from keras import ops
 
 from keras_corrupt.corruption import add_up, choose_positions
-from keras_corrupt.encoders import TransformerEncoder
+from keras_corrupt.corruption.corrupters import MaskedLMCorrupter, TokenMasker
 from keras_corrupt.models.electra import cost
 from keras_corrupt.models.electra.presets import PRESETS, TRAINED_PRESETS
 from keras_corrupt.models.electra.sharing import (
@@ -12,19 +12,21 @@ from keras_corrupt.models.electra.sharing import (
     encoder_of_its_own,
     make_networks,
 )
-from keras_corrupt.models.loss import check_weight
-from keras_corrupt.models.masked_lm.masked_lm import MaskedLMNetwork
+from keras_corrupt.models.networks import MaskedLMNetwork
 from keras_corrupt.models.replaced_token_detection.cost import complete_generator
 from keras_corrupt.models.replaced_token_detection.generator_discriminator import (
-    ReplacedTokenDetection,
+    GeneratorDiscriminator,
 )
+from keras_corrupt.objectives.loss import check_weight
+from keras_corrupt.objectives.masked_tokens import MaskedTokens
+from keras_corrupt.objectives.replaced_tokens import Detections, ReplacedTokens
 
 #: Where the discriminator learns: at all tokens, or at a part (5.4.3, ELECTRA 15%).
 RTD_POSITIONS = ("all", "random", "masked")
 
 
 @keras.saving.register_keras_serializable(package="keras_corrupt")
-class Electra(ReplacedTokenDetection):
+class Electra(GeneratorDiscriminator):
     """Pretrains a discriminator on text that a small generator corrupts.
 
     Clark's thesis, chapter 5. In each step some positions are masked, the generator
@@ -42,6 +44,9 @@ class Electra(ReplacedTokenDetection):
         mask_rate: Fraction of tokens to mask.
         keep_rate: Fraction of the chosen positions that keep their token in the
             generator's input: 0 in the thesis, 0.15 in the released code.
+        temperature: By what the logits are divided before tokens are drawn from their
+            softmax: above 1, the generator is a weaker one (thesis, 5.5).
+        exclude_original: Whether the original token is never drawn (5.5).
         tied_embeddings: What the networks share: `"token_and_position"` embeddings
             (thesis, 5.3.1), those of `"token"` alone, or `"none"`; `"all"` embeddings
             (released code: those of segments and their layer norm too); `"everything"`,
@@ -57,7 +62,7 @@ class Electra(ReplacedTokenDetection):
         generator_width: Hidden size, feed-forward size and heads of the generator as a
             fraction of the discriminator's (figure 5.4), in place of those that
             `generator` has.
-        kwargs: Those of `ReplacedTokenDetection`.
+        kwargs: Those of `Pretrainer`.
 
     Raises:
         ValueError: An option is none of those named, or all weights are to be tied and
@@ -71,18 +76,13 @@ class Electra(ReplacedTokenDetection):
     >>> ids = np.array([[101] + [7] * 30 + [102]], "int32")
     >>> outputs = model({"token_ids": ids, "segment_ids": 0 * ids,
     ...                  "padding_mask": 1 + 0 * ids})
-    >>> tuple(outputs["rtd_logits"].shape)
+    >>> tuple(outputs["rtd"].logits.shape)
     (1, 32)
     """
 
     presets = PRESETS
     cost = cost
     trained_presets = TRAINED_PRESETS
-    network_arguments = {
-        "discriminator": TransformerEncoder,
-        "generator": TransformerEncoder,
-    }
-    loss_weights = {"mlm": 1.0, "rtd": 50.0}
     #: Class of the generator, made of an encoder's arguments.
     generator_class = MaskedLMNetwork
 
@@ -92,15 +92,15 @@ class Electra(ReplacedTokenDetection):
         generator,
         mask_rate=0.15,
         keep_rate=0.0,
+        temperature=1.0,
+        exclude_original=False,
         tied_embeddings="token_and_position",
         rtd_weight=50.0,
         rtd_positions="all",
         generator_width=None,
         **kwargs,
     ):
-        super().__init__(
-            discriminator, mask_rate=mask_rate, keep_rate=keep_rate, **kwargs
-        )
+        super().__init__(discriminator, mask_rate=mask_rate, **kwargs)
         check_weight("rtd_weight", rtd_weight)
         if rtd_positions not in RTD_POSITIONS:
             raise ValueError(
@@ -116,14 +116,18 @@ class Electra(ReplacedTokenDetection):
             self.dtype_policy,
             self.generator_class,
         )
+        mask = TokenMasker(self.masker, self.mask_id, self.vocabulary_size, keep_rate)
+        self.corrupter = MaskedLMCorrupter(
+            self.generator, mask, temperature, exclude_original
+        )
 
         # === Config ===
         self.generator_width = generator_width
         self.tied_embeddings = tied_embeddings
         self.rtd_positions = rtd_positions
-        self.rtd_weight = rtd_weight
-        self.loss_weights = {"mlm": 1.0, "rtd": rtd_weight}
-        self.built = True
+        self.learn_by(
+            mlm=MaskedTokens(network="generator"), rtd=ReplacedTokens(weight=rtd_weight)
+        )
 
     @property
     def encoder(self):
@@ -139,14 +143,31 @@ class Electra(ReplacedTokenDetection):
 
     def call(self, inputs, training=False):
         inputs = self.text_inputs(inputs, training)
-        outputs = self.corrupt(inputs, training)
-        rtd_logits = self.discriminator(
-            {**inputs, "token_ids": outputs["corrupted_ids"]}, training=training
+        corrupted, predictions = self.corrupter.corrupt(inputs, training)
+        return {
+            "corrupted": corrupted,
+            "mlm": predictions,
+            **self.discriminate(inputs, corrupted, training),
+        }
+
+    def discriminate(self, inputs, corrupted, training=False):
+        """Runs the discriminator.
+
+        Args:
+            inputs: The model's inputs.
+            corrupted: The `Corrupted`.
+            training: Whether dropout is active.
+
+        Returns:
+            A dict: what `ReplacedTokens` reads.
+        """
+        logits = self.discriminator(
+            {**inputs, "token_ids": corrupted.token_ids}, training=training
         )
-        outputs = {**outputs, "rtd_logits": rtd_logits}
-        if self.rtd_positions != "all":
-            outputs["rtd_loss_weights"] = self.loss_positions(inputs, outputs)
-        return outputs
+        found = Detections(logits, corrupted.replaced, inputs["padding_mask"])
+        if self.rtd_positions == "all":
+            return {"rtd": found}
+        return {"rtd": found, "rtd_learned": self.learned(inputs, corrupted)}
 
     def start_from_generator(self):
         """Gives the discriminator the weights of the generator (thesis, 5.3.3).
@@ -171,36 +192,27 @@ class Electra(ReplacedTokenDetection):
         )
         ours.set_weights(theirs.get_weights())
 
-    def loss_positions(self, inputs, outputs):
-        """Returns how much each token weighs in the discriminator's loss.
+    def learned(self, inputs, corrupted):
+        """Returns where the discriminator learns: `[batch, length]`, 0 or 1.
 
         Args:
             inputs: The model's inputs.
-            outputs: What `corrupt` returned.
-
-        Returns:
-            `[batch, length]`, 0 or 1.
+            corrupted: The `Corrupted`.
         """
-        positions, weights = outputs["masked_positions"], outputs["masked_weights"]
+        positions, weights = corrupted.masking
         if self.rtd_positions == "random":
             positions, weights = choose_positions(
-                inputs, self.mask_rate, (), self.seed_generator
+                inputs, self.masker.mask_rate, (), self.seed_generator
             )
         return add_up(weights, positions, ops.shape(inputs["token_ids"])[1])
-
-    def loss_terms(self, outputs):
-        terms = super().loss_terms(outputs)
-        if self.rtd_positions == "all":
-            return terms
-        losses, _ = terms["rtd"]
-        return {**terms, "rtd": (losses, outputs["rtd_loss_weights"])}
 
     def get_config(self):
         return {
             **super().get_config(),
+            **self.corrupter.options,
             "generator": self.generator.encoder.architecture,
             "generator_width": self.generator_width,
             "tied_embeddings": self.tied_embeddings,
             "rtd_positions": self.rtd_positions,
-            "rtd_weight": self.rtd_weight,
+            "rtd_weight": self.objectives["rtd"].weight,
         }

@@ -1,23 +1,22 @@
 """ELECTRA-TT: ELECTRA whose generator knows q of every token."""
 
 import keras
+from keras import ops
 
-from keras_corrupt.corruption import maskable_tokens, num_chosen
+from keras_corrupt.corruption.corrupters import TwoTowerCorrupter
 from keras_corrupt.models.electra_tt import cost, objective
 from keras_corrupt.models.electra_tt.presets import PRESETS
-from keras_corrupt.models.loss import check_weight
+from keras_corrupt.models.networks import Discriminator, two_tower_generator
 from keras_corrupt.models.replaced_token_detection.generator_discriminator import (
-    Discriminator,
+    GeneratorDiscriminator,
 )
-from keras_corrupt.models.replaced_token_detection.objective import (
-    replaced_labels,
-    replaced_token_detection_loss,
-)
-from keras_corrupt.models.two_tower.detection import TwoTowerDetection
+from keras_corrupt.objectives.cloze import ClozeGenerator, ClozeLosses
+from keras_corrupt.objectives.loss import check_weight
+from keras_corrupt.objectives.replaced_tokens import Detections, ReplacedTokens
 
 
 @keras.saving.register_keras_serializable(package="keras_corrupt")
-class ElectraTT(TwoTowerDetection):
+class ElectraTT(GeneratorDiscriminator):
     """Pretrains ELECTRA's discriminator on the samples of a two-tower model.
 
     Clark's thesis, 5.4.4 and 5.4.5. But for its generator it is `Electra`: negative
@@ -46,14 +45,12 @@ class ElectraTT(TwoTowerDetection):
     >>> import keras_corrupt
     >>> model = keras_corrupt.models.ElectraTT.from_preset("tiny")
     >>> ids = np.array([[101] + [7] * 30 + [102]], "int32")
-    >>> tuple(model(ids)["rtd_logits"].shape)
+    >>> tuple(model(ids)["rtd"].logits.shape)
     (1, 32)
     """
 
     presets = PRESETS
     cost = cost
-    loss_weights = {"cloze": 1.0, "rtd": 50.0}
-    discriminator_class = Discriminator
 
     def __init__(
         self,
@@ -64,54 +61,58 @@ class ElectraTT(TwoTowerDetection):
         probability_rule="exact",
         **kwargs,
     ):
-        super().__init__(discriminator, generator, mask_rate=mask_rate, **kwargs)
+        super().__init__(discriminator, mask_rate=mask_rate, **kwargs)
         check_weight("rtd_weight", rtd_weight)
         if probability_rule not in objective.RULES:
             raise ValueError(
                 f"`probability_rule` must be one of {objective.RULES}; got "
                 f"{probability_rule!r}."
             )
-
-        # === Config ===
+        self.discriminator = Discriminator(
+            self.with_padding(discriminator),
+            dtype=self.dtype_policy,
+            name="discriminator",
+        )
+        self.generator = two_tower_generator(
+            self.discriminator.encoder, generator, self.dtype_policy
+        )
+        self.corrupter = TwoTowerCorrupter(self.generator, self.masker)
         self.probability_rule = probability_rule
-        self.rtd_weight = rtd_weight
-        self.loss_weights = {"cloze": 1.0, "rtd": rtd_weight}
-        self.built = True
+        self.learn_by(
+            cloze=ClozeGenerator(network="generator"),
+            rtd=ReplacedTokens(weight=rtd_weight),
+        )
 
     def call(self, inputs, training=False):
         inputs = self.text_inputs(inputs, training)
-        outputs = self.corrupt(inputs, training)
-        corrupted_ids = outputs["corrupted_ids"]
+        corrupted, predictions, states = self.corrupter.corrupt(inputs, training)
+        logits = self.discriminator(
+            {**inputs, "token_ids": corrupted.token_ids}, training=training
+        )
+        losses = self.generator.head.loss(states, inputs["token_ids"])
+        learned = ops.cast(self.masker.maskable(inputs), "float32")
         return {
-            **outputs,
-            "rtd_logits": self.discriminator(
-                {**inputs, "token_ids": corrupted_ids}, training=training
-            ),
-            "replaced": replaced_labels(inputs["token_ids"], corrupted_ids),
-            "rtd_weights": inputs["padding_mask"],
+            "corrupted": corrupted,
+            "predictions": predictions,
+            "cloze": ClozeLosses(losses, learned),
+            "rtd": Detections(logits, corrupted.replaced, inputs["padding_mask"]),
         }
-
-    def loss_terms(self, outputs):
-        rtd = replaced_token_detection_loss(outputs["rtd_logits"], outputs["replaced"])
-        return {**super().loss_terms(outputs), "rtd": (rtd, outputs["rtd_weights"])}
 
     def token_log_probabilities(self, inputs):
         """Returns `objective.log_probabilities`, of one pass of each network."""
         inputs = self.text_inputs(inputs)
-        maskable = maskable_tokens(inputs, self.unmaskable_ids)
         states = self.generator(inputs)
         return objective.log_probabilities(
             self.discriminator(inputs),
             self.generator.head.log_probabilities(states, inputs["token_ids"]),
-            *num_chosen(inputs, maskable, self.mask_rate),
+            *self.masker.counts(inputs),
             self.probability_rule,
         )
-
-    # === What a run shows ===
 
     def get_config(self):
         return {
             **super().get_config(),
-            "rtd_weight": self.rtd_weight,
+            "generator": self.generator.architecture,
+            "rtd_weight": self.objectives["rtd"].weight,
             "probability_rule": self.probability_rule,
         }

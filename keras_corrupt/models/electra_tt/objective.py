@@ -1,7 +1,7 @@
 r"""Probabilities of tokens from ELECTRA-TT (Clark's thesis, 5.4.5).
 
-The labels are ELECTRA's (`replaced_token_detection/objective.py`): k of n tokens are
-sampled from q, a two-tower model's (`two_tower/objective.py`), and a sample that is the
+The labels are ELECTRA's (`objectives/replaced_tokens.py`): k of n tokens are
+sampled from q, a two-tower model's (`objectives/cloze.py`), and a sample that is the
 original token counts as original. So a token x_t is there
 
     as original   with probability  (n - k) / n p + k / n p q

@@ -4,17 +4,38 @@ import keras
 import numpy as np
 from keras import ops
 
-from keras_corrupt.corruption import Masking, maskable_tokens, num_chosen
-from keras_corrupt.models.electric import cost, objective
-from keras_corrupt.models.electric.heads import EnergyNetwork
+from keras_corrupt.corruption.corrupters import TwoTowerCorrupter
+from keras_corrupt.heads.energy import EnergyHead
+from keras_corrupt.models.electric import cost
 from keras_corrupt.models.electric.presets import PRESETS
-from keras_corrupt.models.loss import check_weight
-from keras_corrupt.models.masked_lm.objective import masked_lm_loss
-from keras_corrupt.models.two_tower.detection import TwoTowerDetection
+from keras_corrupt.models.networks import Discriminator, two_tower_generator
+from keras_corrupt.models.replaced_token_detection.generator_discriminator import (
+    GeneratorDiscriminator,
+)
+from keras_corrupt.objectives.cloze import ClozeGenerator, ClozeLosses
+from keras_corrupt.objectives.loss import check_weight
+from keras_corrupt.objectives.masked_tokens import masked_lm_loss
+from keras_corrupt.objectives.noise_contrastive import (
+    NoiseContrastive,
+    log_noise,
+    noise_logits,
+    sampled_labels,
+)
+from keras_corrupt.objectives.replaced_tokens import Detections
+
+
+class EnergyNetwork(Discriminator):
+    """An encoder with an energy at every position: `call` gives `[batch, length]`.
+
+    Args:
+        encoder: Constructor arguments of `TransformerEncoder`.
+    """
+
+    head_class = EnergyHead
 
 
 @keras.saving.register_keras_serializable(package="keras_corrupt")
-class Electric(TwoTowerDetection):
+class Electric(GeneratorDiscriminator):
     """Pretrains an energy-based cloze model by noise-contrastive estimation.
 
     Clark's thesis, 5.1.2 to 5.1.5. In each step samples of a two-tower model, the noise
@@ -48,63 +69,49 @@ class Electric(TwoTowerDetection):
 
     presets = PRESETS
     cost = cost
-    loss_weights = {"cloze": 1.0, "nce": 50.0}
-    metric_names = {
-        **TwoTowerDetection.metric_names,
-        "energy": "mean energy of original tokens (nats)",
-    }
-    examples_legend = (
-        "[original > sample p]: a sample, and the discriminator's\nprobability of "
-        "that; <token p>: wrongly suspected"
-    )
-    discriminator_class = EnergyNetwork
 
     def __init__(
         self, discriminator, generator, mask_rate=0.15, nce_weight=50.0, **kwargs
     ):
-        super().__init__(discriminator, generator, mask_rate=mask_rate, **kwargs)
+        super().__init__(discriminator, mask_rate=mask_rate, **kwargs)
         check_weight("nce_weight", nce_weight)
-        self.energy = keras.metrics.Mean(name="energy")
-
-        # === Config ===
-        self.nce_weight = nce_weight
-        self.loss_weights = {"cloze": 1.0, "nce": nce_weight}
-        self.built = True
+        self.discriminator = EnergyNetwork(
+            self.with_padding(discriminator),
+            dtype=self.dtype_policy,
+            name="discriminator",
+        )
+        self.generator = two_tower_generator(
+            self.discriminator.encoder, generator, self.dtype_policy
+        )
+        self.corrupter = TwoTowerCorrupter(self.generator, self.masker)
+        self.learn_by(
+            cloze=ClozeGenerator(network="generator"),
+            nce=NoiseContrastive(weight=nce_weight),
+        )
 
     def call(self, inputs, training=False):
         inputs = self.text_inputs(inputs, training)
-        outputs = self.corrupt(inputs, training)
-        masking = Masking(outputs["masked_positions"], outputs["masked_weights"])
+        corrupted, predictions, states = self.corrupter.corrupt(inputs, training)
         energies = self.discriminator(
-            {**inputs, "token_ids": outputs["corrupted_ids"]}, training=training
+            {**inputs, "token_ids": corrupted.token_ids}, training=training
         )
-        sampled_losses = masked_lm_loss(
-            outputs["sampled_logits"], outputs["sampled_ids"]
-        )
-        learned = outputs["cloze_weights"]
-        sampled = objective.sampled_labels(masking, ops.shape(energies)[1])
-        logits = objective.noise_logits(
+        losses = self.generator.head.loss(states, inputs["token_ids"])
+        learned = ops.cast(self.masker.maskable(inputs), "float32")
+        sampled_losses = masked_lm_loss(predictions.logits, corrupted.sampled_ids)
+        logits = noise_logits(
             energies,
-            objective.log_noise(outputs["cloze_losses"], sampled_losses, masking),
-            ops.sum(masking.weights, axis=1),
+            log_noise(losses, sampled_losses, corrupted.masking),
+            ops.sum(corrupted.masking.weights, axis=1),
             ops.sum(learned, axis=1),
         )
+        sampled = sampled_labels(corrupted.masking, ops.shape(energies)[1])
         return {
-            **outputs,
+            "corrupted": corrupted,
+            "predictions": predictions,
+            "cloze": ClozeLosses(losses, learned),
             "energies": energies,
-            "rtd_logits": logits,
-            "replaced": sampled,
-            "rtd_weights": learned,
+            "rtd": Detections(logits, sampled, learned),
         }
-
-    def loss_terms(self, outputs):
-        nce = objective.nce_loss(outputs["rtd_logits"], outputs["replaced"])
-        return {**super().loss_terms(outputs), "nce": (nce, outputs["rtd_weights"])}
-
-    def update_metrics(self, outputs):
-        super().update_metrics(outputs)
-        original = outputs["rtd_weights"] * (1.0 - outputs["replaced"])
-        self.energy.update_state(outputs["energies"], original)
 
     def token_log_probabilities(self, inputs):
         """Returns -E(x)_t, of one pass: normalised as far as the model has learned."""
@@ -116,18 +123,15 @@ class Electric(TwoTowerDetection):
         states = self.generator.predict_on_batch(inputs)
         log_q = self.generator.head.log_probabilities(states, inputs["token_ids"])
         energies = self.discriminator.predict_on_batch(inputs)
-        maskable = maskable_tokens(inputs, self.unmaskable_ids)
         # As many as training would replace.
-        counts = num_chosen(inputs, maskable, self.mask_rate)
-        logits = objective.noise_logits(energies, log_q, *counts)
+        logits = noise_logits(energies, log_q, *self.masker.counts(inputs))
+        maskable = self.masker.maskable(inputs)
         # Special tokens have no energies that mean anything, and are never replaced.
         return np.where(np.array(maskable), np.array(logits), -np.inf)
 
-    # === What a run shows ===
-
-    def baselines(self, metrics, unigram):
-        energy = {"energy": (unigram.loss, "unigram")}
-        return {**super().baselines(metrics, unigram), **energy}
-
     def get_config(self):
-        return {**super().get_config(), "nce_weight": self.nce_weight}
+        return {
+            **super().get_config(),
+            "generator": self.generator.architecture,
+            "nce_weight": self.objectives["nce"].weight,
+        }

@@ -3,60 +3,14 @@
 import keras
 from keras import ops
 
-from keras_corrupt.corruption import (
-    check_rates,
-    gather_tokens,
-    mask_tokens,
-)
-from keras_corrupt.encoders import TransformerEncoder
-from keras_corrupt.heads import VocabularyHead
-from keras_corrupt.kernels import FusedSteps
-from keras_corrupt.models.masked_lm import cost, objective
-from keras_corrupt.models.masked_lm.examples import describe_predictions
+from keras_corrupt.corruption import gather_tokens
+from keras_corrupt.corruption.corrupted import Predictions
+from keras_corrupt.corruption.corrupters import TokenMasker
+from keras_corrupt.models.masked_lm import cost
 from keras_corrupt.models.masked_lm.presets import PRESETS
+from keras_corrupt.models.networks import MaskedLMNetwork
 from keras_corrupt.models.pretrainer import Pretrainer
-
-
-class MaskedLMNetwork(FusedSteps, keras.Model):
-    """An encoder with BERT's head: logits over the vocabulary at chosen positions.
-
-    Args:
-        encoder: Constructor arguments of `TransformerEncoder`.
-    """
-
-    def __init__(self, encoder, **kwargs):
-        super().__init__(**kwargs)
-        self.encoder = TransformerEncoder(
-            **encoder, dtype=self.dtype_policy, name="encoder"
-        )
-        self.head = VocabularyHead(self.encoder, dtype=self.dtype_policy, name="head")
-        self.built = True
-
-    def build(self, inputs_shape=None, positions_shape=None):
-        self.built = True
-
-    def compute_output_shape(self, inputs_shape, positions_shape=(None, None)):
-        return (*positions_shape, self.encoder.vocabulary_size)
-
-    def call(self, inputs, positions, training=False):
-        """Predicts the tokens at `positions`.
-
-        Args:
-            inputs: The encoder's inputs.
-            positions: int32 `[batch, masked]`.
-            training: Whether dropout is active.
-
-        Returns:
-            float32 logits, `[batch, masked, vocabulary]`.
-        """
-        return self.head(self.encoder(inputs, training=training), positions)
-
-
-#: Of the metrics that every model with a masked language model has.
-METRIC_NAMES = {
-    "mlm_loss": "masked LM loss (nats)",
-    "mlm_accuracy": "masked LM accuracy",
-}
+from keras_corrupt.objectives.masked_tokens import MaskedTokens, masked_lm_loss
 
 
 @keras.saving.register_keras_serializable(package="keras_corrupt")
@@ -89,8 +43,6 @@ class MaskedLM(Pretrainer):
     cost = cost
     several_masks = True
     masks_each_token = True
-    loss_weights = {"mlm": 1.0}
-    metric_names = METRIC_NAMES
 
     def __init__(
         self, encoder, mask_rate=0.15, keep_rate=0.1, random_rate=0.1, **kwargs
@@ -101,18 +53,13 @@ class MaskedLM(Pretrainer):
             mask_rate=mask_rate,
             **kwargs,
         )
-        check_rates(keep_rate, random_rate)
-
-        # === Layers ===
         self.network = MaskedLMNetwork(
             self.with_padding(encoder), dtype=self.dtype_policy, name="network"
         )
-        self.accuracy = keras.metrics.Mean(name="mlm_accuracy")
-
-        # === Config ===
-        self.keep_rate = keep_rate
-        self.random_rate = random_rate
-        self.built = True
+        self.mask = TokenMasker(
+            self.masker, self.mask_id, self.vocabulary_size, keep_rate, random_rate
+        )
+        self.learn_by(mlm=MaskedTokens())
 
     @property
     def networks(self):
@@ -128,36 +75,10 @@ class MaskedLM(Pretrainer):
 
     def call(self, inputs, training=False):
         inputs = self.text_inputs(inputs, training)
-        masking = self.choose_positions(inputs)
-        masked_ids = mask_tokens(
-            inputs["token_ids"],
-            masking,
-            self.mask_id,
-            self.vocabulary_size,
-            self.keep_rate,
-            self.random_rate,
-            self.seed_generator,
-        )
-        logits = self.network(
-            {**inputs, "token_ids": masked_ids}, masking.positions, training=training
-        )
-        return {
-            "masked_ids": masked_ids,
-            "masked_positions": masking.positions,
-            "masked_weights": masking.weights,
-            "target_ids": gather_tokens(inputs["token_ids"], masking.positions),
-            "mlm_logits": logits,
-        }
-
-    def loss_terms(self, outputs):
-        loss = objective.masked_lm_loss(outputs["mlm_logits"], outputs["target_ids"])
-        return {"mlm": (loss, outputs["masked_weights"])}
-
-    def update_metrics(self, outputs):
-        correct = objective.correct_predictions(
-            outputs["mlm_logits"], outputs["target_ids"]
-        )
-        self.accuracy.update_state(correct, outputs["masked_weights"])
+        masked, masking = self.mask(inputs)
+        logits = self.network(masked, masking.positions, training=training)
+        targets = gather_tokens(inputs["token_ids"], masking.positions)
+        return {"mlm": Predictions(masked["token_ids"], masking, targets, logits)}
 
     def token_log_probabilities(self, inputs):
         """Returns log p(x_t | all other tokens), normalised, of a pass for each token.
@@ -179,46 +100,17 @@ class MaskedLM(Pretrainer):
             masked_ids = ops.where(masked, self.mask_id, token_ids)
             logits = self.network({**inputs, "token_ids": masked_ids}, positions)
             targets = gather_tokens(token_ids, positions)
-            log = -objective.masked_lm_loss(logits, targets)[:, 0]
+            log = -masked_lm_loss(logits, targets)[:, 0]
             return log, log
 
         positions = ops.arange(length, dtype="int32")
         start = ops.zeros((batch,), "float32")
         return ops.transpose(ops.scan(log_probability, start, positions)[1])
 
-    # === What a run shows ===
-
-    def describe_examples(self, inputs):
-        return describe_predictions(self, inputs)
-
-    def baselines(self, metrics, unigram):
-        return baselines(unigram)
-
-    def warnings(self, metrics, unigram):
-        return warnings(metrics, unigram)
-
     def get_config(self):
         return {
             **super().get_config(),
             "encoder": self.network.encoder.architecture,
-            "keep_rate": self.keep_rate,
-            "random_rate": self.random_rate,
+            "keep_rate": self.mask.keep_rate,
+            "random_rate": self.mask.random_rate,
         }
-
-
-def baselines(unigram):
-    """Returns what guessing by frequency reaches, as `Pretrainer.baselines` does."""
-    return {
-        "mlm_loss": (unigram.loss, "unigram"),
-        "mlm_accuracy": (unigram.accuracy, "unigram"),
-    }
-
-
-def warnings(metrics, unigram):
-    """Yields what looks wrong with a masked language model; see `Pretrainer`."""
-    if metrics["mlm_loss"] > unigram.loss:
-        yield (
-            f"the masked language model (loss {metrics['mlm_loss']:.2f}) is no better "
-            f"than token frequencies ({unigram.loss:.2f}). Try a lower --learning_rate "
-            "or a longer warm-up."
-        )

@@ -3,30 +3,26 @@
     L = L_MLM + mean over masked positions t of -log p(x_t | x~)
 
 Clark's thesis, 5.4.3. x is the text, x~ the text with a generator's samples at the
-masked positions, and L_MLM the generator's loss. Both losses are of
-`masked_lm/objective.py`.
+masked positions, and L_MLM the generator's loss. The losses are of
+`objectives/masked_tokens.py` and `objectives/restored_tokens.py`.
 """
 
 import keras
 
+from keras_corrupt.corruption.corrupters import MaskedLMCorrupter, TokenMasker
 from keras_corrupt.encoders import TransformerEncoder
-from keras_corrupt.models.loss import check_weight
-from keras_corrupt.models.masked_lm.masked_lm import MaskedLMNetwork
-from keras_corrupt.models.masked_lm.objective import (
-    correct_predictions,
-    masked_lm_loss,
-)
+from keras_corrupt.models.networks import MaskedLMNetwork
+from keras_corrupt.models.pretrainer import Pretrainer
 from keras_corrupt.models.replace_mlm import cost
-from keras_corrupt.models.replace_mlm.examples import describe_restorations
 from keras_corrupt.models.replace_mlm.presets import PRESETS
 from keras_corrupt.models.replaced_token_detection.cost import complete_generator
-from keras_corrupt.models.replaced_token_detection.masked_lm_generator import (
-    MaskedLMGenerator,
-)
+from keras_corrupt.objectives.loss import check_weight
+from keras_corrupt.objectives.masked_tokens import MaskedTokens
+from keras_corrupt.objectives.restored_tokens import RestoredTokens
 
 
 @keras.saving.register_keras_serializable(package="keras_corrupt")
-class ReplaceMLM(MaskedLMGenerator):
+class ReplaceMLM(Pretrainer):
     """Pretrains a network to restore tokens for which others were substituted.
 
     Clark's thesis, 5.4.3, where it stands between BERT and ELECTRA: masked language
@@ -43,7 +39,12 @@ class ReplaceMLM(MaskedLMGenerator):
         mask_rate: Fraction of tokens to replace and to predict.
         lm_weight: Weight of the restoration beside the generator's loss; the thesis
             does not give it.
-        kwargs: Those of `MaskedLMGenerator`.
+        keep_rate: Fraction of the chosen positions that keep their token in the
+            generator's input.
+        temperature: By what the logits are divided before tokens are drawn from their
+            softmax: above 1, the generator is a weaker one (thesis, 5.5).
+        exclude_original: Whether the original token is never drawn (5.5).
+        kwargs: Those of `Pretrainer`.
 
     Example:
 
@@ -51,7 +52,7 @@ class ReplaceMLM(MaskedLMGenerator):
     >>> import keras_corrupt
     >>> model = keras_corrupt.models.ReplaceMLM.from_preset("tiny")
     >>> ids = np.array([[101] + [7] * 30 + [102]], "int32")
-    >>> tuple(model(ids)["lm_logits"].shape)  # five masked positions
+    >>> tuple(model(ids)["lm"].shape)  # five masked positions
     (1, 5, 8192)
     """
 
@@ -61,21 +62,26 @@ class ReplaceMLM(MaskedLMGenerator):
         "discriminator": TransformerEncoder,
         "generator": TransformerEncoder,
     }
-    loss_weights = {"mlm": 1.0, "lm": 1.0}
-    metric_names = {
-        **MaskedLMGenerator.metric_names,
-        "lm_loss": "restoration loss (nats)",
-        "lm_accuracy": "restoration accuracy",
-    }
-    examples_legend = "[original > sample: what the model would write]"
+    several_masks = True
 
     def __init__(
-        self, discriminator, generator, mask_rate=0.15, lm_weight=1.0, **kwargs
+        self,
+        discriminator,
+        generator,
+        mask_rate=0.15,
+        lm_weight=1.0,
+        keep_rate=0.0,
+        temperature=1.0,
+        exclude_original=False,
+        **kwargs,
     ):
-        super().__init__(discriminator, mask_rate=mask_rate, **kwargs)
+        super().__init__(
+            vocabulary_size=discriminator["vocabulary_size"],
+            max_length=discriminator.get("max_length", 512),
+            mask_rate=mask_rate,
+            **kwargs,
+        )
         check_weight("lm_weight", lm_weight)
-
-        # === Layers ===
         discriminator = self.with_padding(discriminator)
         self.discriminator = MaskedLMNetwork(
             discriminator, dtype=self.dtype_policy, name="discriminator"
@@ -86,47 +92,37 @@ class ReplaceMLM(MaskedLMGenerator):
             dtype=self.dtype_policy,
             name="generator",
         )
-        self.lm_accuracy = keras.metrics.Mean(name="lm_accuracy")
+        mask = TokenMasker(self.masker, self.mask_id, self.vocabulary_size, keep_rate)
+        self.corrupter = MaskedLMCorrupter(
+            self.generator, mask, temperature, exclude_original
+        )
+        self.learn_by(
+            mlm=MaskedTokens(network="generator"), lm=RestoredTokens(weight=lm_weight)
+        )
 
-        # === Config ===
-        self.lm_weight = lm_weight
-        self.loss_weights = {"mlm": 1.0, "lm": lm_weight}
-        self.built = True
+    @property
+    def networks(self):
+        return {"generator": self.generator, "discriminator": self.discriminator}
+
+    @property
+    def encoder(self):
+        return self.discriminator.encoder
 
     def call(self, inputs, training=False):
         inputs = self.text_inputs(inputs, training)
-        outputs = self.corrupt(inputs, training)
+        corrupted, predictions = self.corrupter.corrupt(inputs, training)
         lm_logits = self.discriminator(
-            {**inputs, "token_ids": outputs["corrupted_ids"]},
-            outputs["masked_positions"],
+            {**inputs, "token_ids": corrupted.token_ids},
+            corrupted.masking.positions,
             training=training,
         )
-        return {**outputs, "lm_logits": lm_logits}
-
-    def loss_terms(self, outputs):
-        lm = masked_lm_loss(outputs["lm_logits"], outputs["target_ids"])
-        return {**super().loss_terms(outputs), "lm": (lm, outputs["masked_weights"])}
-
-    def update_metrics(self, outputs):
-        super().update_metrics(outputs)
-        correct = correct_predictions(outputs["lm_logits"], outputs["target_ids"])
-        self.lm_accuracy.update_state(correct, outputs["masked_weights"])
-
-    # === What a run shows ===
-
-    def describe_examples(self, inputs):
-        return describe_restorations(self, inputs)
-
-    def baselines(self, metrics, unigram):
-        return {
-            **super().baselines(metrics, unigram),
-            "lm_loss": (unigram.loss, "unigram"),
-            "lm_accuracy": (unigram.accuracy, "unigram"),
-        }
+        return {"corrupted": corrupted, "mlm": predictions, "lm": lm_logits}
 
     def get_config(self):
         return {
             **super().get_config(),
+            **self.corrupter.options,
+            "discriminator": self.discriminator.encoder.architecture,
             "generator": self.generator.encoder.architecture,
-            "lm_weight": self.lm_weight,
+            "lm_weight": self.objectives["lm"].weight,
         }

@@ -4,19 +4,101 @@ import keras
 from keras import ops
 
 from keras_corrupt.corruption import hardest_negatives, sample_negatives
-from keras_corrupt.models.loss import check_weight
-from keras_corrupt.models.masked_lm.masked_lm import MaskedLMNetwork
+from keras_corrupt.corruption.corrupters import MaskedLMCorrupter, TokenMasker
+from keras_corrupt.encoders import TransformerEncoder
+from keras_corrupt.heads.multi_word_selection import MultiWordSelectionHead
+from keras_corrupt.models.networks import Discriminator, MaskedLMNetwork
 from keras_corrupt.models.replaced_token_detection.generator_discriminator import (
-    ReplacedTokenDetection,
+    GeneratorDiscriminator,
 )
-from keras_corrupt.models.teams import cost, objective
+from keras_corrupt.models.teams import cost
 from keras_corrupt.models.teams.fine_tuning import search_space, settings
-from keras_corrupt.models.teams.heads import EMBEDDING_PARTS, MultiTaskDiscriminator
 from keras_corrupt.models.teams.presets import PRESETS
+from keras_corrupt.objectives.loss import check_weight
+from keras_corrupt.objectives.masked_tokens import MaskedTokens
+from keras_corrupt.objectives.multi_word_selection import MultiWordSelection
+from keras_corrupt.objectives.replaced_tokens import Detections, ReplacedTokens
+
+#: All parts of an encoder but its layers: what TEAMS's encoders share.
+EMBEDDING_PARTS = (
+    "token",
+    "position",
+    "segment",
+    "norm",
+    "projection",
+    "position_bias",
+)
+
+
+class MultiTaskDiscriminator(Discriminator):
+    """Two encoders that part below their top layers, each with a task's head.
+
+    The upper layers are the tasks' attention heads (Shen et al., 2021, 3.2):
+    `encoder` is the path of multi-word selection, `rtd_encoder` that of replaced
+    token detection.
+
+    Args:
+        encoder: Constructor arguments of `TransformerEncoder`.
+        task_layers: Number of upper layers that each task has to itself.
+    """
+
+    def __init__(self, encoder, task_layers, **kwargs):
+        super().__init__(encoder, **kwargs)
+        num_layers = self.encoder.num_layers
+        if task_layers not in range(num_layers + 1):
+            raise ValueError(
+                f"`task_layers` must be from 0 to {num_layers}, the discriminator's "
+                f"layers; got {task_layers!r}."
+            )
+        self.rtd_encoder = TransformerEncoder(
+            **self.encoder.architecture,
+            tied_to=self.encoder,
+            tied_parts=EMBEDDING_PARTS,
+            tied_layers=num_layers - task_layers,
+            dtype=self.dtype_policy,
+            name="rtd_encoder",
+        )
+        self.selection_head = MultiWordSelectionHead(
+            self.encoder, dtype=self.dtype_policy, name="selection_head"
+        )
+        self.task_layers = task_layers
+
+    def call(self, inputs, training=False):
+        """Returns float32 `[batch, length]`, the logits of "replaced"."""
+        return self.head(self.rtd_encoder(inputs, training=training))
+
+    def both_tasks(self, inputs, positions, candidate_ids, training=False):
+        """Runs the common layers once, then both tasks' layers and heads.
+
+        Args:
+            inputs: The encoder's inputs.
+            positions: int32 `[batch, masked]`.
+            candidate_ids: int32 `[batch, masked, candidates]`.
+            training: Whether dropout is active.
+
+        Returns:
+            float32 logits of "replaced", `[batch, length]`, and of the candidates,
+            `[batch, masked, candidates]`.
+        """
+        mask = self.encoder.attention_mask(inputs)
+        bias = self.encoder.attention_bias(inputs)
+        x = self.encoder.embed(inputs, training=training)
+        common = self.encoder.num_layers - self.task_layers
+        for layer in self.encoder.layers_[:common]:
+            x = layer(x, mask, bias, training=training)
+        selection, detection = x, x
+        for layer in self.encoder.layers_[common:]:
+            selection = layer(selection, mask, bias, training=training)
+        for layer in self.rtd_encoder.layers_[common:]:
+            detection = layer(detection, mask, bias, training=training)
+        return (
+            self.head(detection),
+            self.selection_head(selection, positions, candidate_ids),
+        )
 
 
 @keras.saving.register_keras_serializable(package="keras_corrupt")
-class Teams(ReplacedTokenDetection):
+class Teams(GeneratorDiscriminator):
     """Pretrains a discriminator that detects replaced tokens and selects originals.
 
     Shen et al., "Training ELECTRA Augmented with Multi-word Selection", 2021. As in
@@ -46,7 +128,12 @@ class Teams(ReplacedTokenDetection):
             only (table 2).
         mws_weight: Weight of multi-word selection; 0 for replaced token detection
             only.
-        kwargs: Those of `ReplacedTokenDetection`.
+        keep_rate: Fraction of the chosen positions that keep their token in the
+            generator's input.
+        temperature: By what the logits are divided before tokens are drawn from their
+            softmax: above 1, the generator is a weaker one (thesis, 5.5).
+        exclude_original: Whether the original token is never drawn (5.5).
+        kwargs: Those of `Pretrainer`.
 
     Example:
 
@@ -56,17 +143,13 @@ class Teams(ReplacedTokenDetection):
     >>> ids = np.array([[101] + [7] * 30 + [102]], "int32")
     >>> outputs = model({"token_ids": ids, "segment_ids": 0 * ids,
     ...                  "padding_mask": 1 + 0 * ids})
-    >>> tuple(outputs["mws_logits"].shape)  # five masked positions, six candidates
+    >>> tuple(outputs["mws"].shape)  # five masked positions, six candidates
     (1, 5, 6)
     """
 
     presets = PRESETS
     cost = cost
-    loss_weights = {"mlm": 1.0, "rtd": 5.0, "mws": 2.0}
-    metric_names = {
-        **ReplacedTokenDetection.metric_names,
-        "mws_accuracy": "multi-word selection accuracy",
-    }
+    network_arguments = {"discriminator": TransformerEncoder}
     fine_tuning = staticmethod(settings)
     fine_tuning_search = staticmethod(search_space)
 
@@ -82,6 +165,9 @@ class Teams(ReplacedTokenDetection):
         exported="mws",
         rtd_weight=5.0,
         mws_weight=2.0,
+        keep_rate=0.0,
+        temperature=1.0,
+        exclude_original=False,
         **kwargs,
     ):
         super().__init__(discriminator, mask_rate=mask_rate, **kwargs)
@@ -99,8 +185,6 @@ class Teams(ReplacedTokenDetection):
             )
         check_weight("rtd_weight", rtd_weight)
         check_weight("mws_weight", mws_weight)
-
-        # === Layers ===
         self.discriminator = MultiTaskDiscriminator(
             self.with_padding(discriminator),
             task_layers,
@@ -120,19 +204,21 @@ class Teams(ReplacedTokenDetection):
             dtype=self.dtype_policy,
             name="generator",
         )
-        self.selection_accuracy = keras.metrics.Mean(name="mws_accuracy")
-
-        # === Config ===
-        self.loss_weights = {"mlm": 1.0, "rtd": rtd_weight, "mws": mws_weight}
-        self.rtd_weight = rtd_weight
-        self.mws_weight = mws_weight
+        mask = TokenMasker(self.masker, self.mask_id, self.vocabulary_size, keep_rate)
+        self.corrupter = MaskedLMCorrupter(
+            self.generator, mask, temperature, exclude_original
+        )
         self.generator_layers = generator_layers
         self.num_negatives = num_negatives
         self.candidates = candidates
         self.tied_layers = tied_layers
         self.task_layers = task_layers
         self.exported = exported
-        self.built = True
+        self.learn_by(
+            mlm=MaskedTokens(network="generator"),
+            rtd=ReplacedTokens(weight=rtd_weight),
+            mws=MultiWordSelection(num_negatives + 1, weight=mws_weight),
+        )
 
     @property
     def encoder(self):
@@ -142,53 +228,46 @@ class Teams(ReplacedTokenDetection):
 
     def call(self, inputs, training=False):
         inputs = self.text_inputs(inputs, training)
-        outputs = self.corrupt(inputs, training)
-        logits, target_ids = outputs["mlm_logits"], outputs["target_ids"]
+        corrupted, predictions = self.corrupter.corrupt(inputs, training)
+        rtd_logits, mws_logits = self.discriminator.both_tasks(
+            {**inputs, "token_ids": corrupted.token_ids},
+            corrupted.masking.positions,
+            self.candidates_of(predictions),
+            training=training,
+        )
+        found = Detections(rtd_logits, corrupted.replaced, inputs["padding_mask"])
+        return {
+            "corrupted": corrupted,
+            "mlm": predictions,
+            "rtd": found,
+            "mws": mws_logits,
+        }
+
+    def candidates_of(self, predictions):
+        """Returns S_t, the original token first: int32 `[batch, masked, candidates]`.
+
+        Args:
+            predictions: The generator's `Predictions`.
+        """
+        logits, target_ids = predictions.logits, predictions.target_ids
         if self.candidates == "sampled":
             negatives = sample_negatives(
                 logits, target_ids, self.num_negatives, self.seed_generator
             )
         else:
             negatives = hardest_negatives(logits, target_ids, self.num_negatives)
-        candidate_ids = ops.concatenate([target_ids[..., None], negatives], axis=-1)
-        rtd_logits, mws_logits = self.discriminator.both_tasks(
-            {**inputs, "token_ids": outputs["corrupted_ids"]},
-            outputs["masked_positions"],
-            candidate_ids,
-            training=training,
-        )
-        return {
-            **outputs,
-            "candidate_ids": candidate_ids,
-            "rtd_logits": rtd_logits,
-            "mws_logits": mws_logits,
-        }
-
-    def loss_terms(self, outputs):
-        mws = objective.multi_word_selection_loss(outputs["mws_logits"])
-        return {**super().loss_terms(outputs), "mws": (mws, outputs["masked_weights"])}
-
-    def update_metrics(self, outputs):
-        super().update_metrics(outputs)
-        correct = objective.correct_selections(outputs["mws_logits"])
-        self.selection_accuracy.update_state(correct, outputs["masked_weights"])
-
-    # === What a run shows ===
-
-    def baselines(self, metrics, unigram):
-        chance = 1 / (self.num_negatives + 1)
-        mws = {"mws_accuracy": (chance, "chance")}
-        return {**super().baselines(metrics, unigram), **mws}
+        return ops.concatenate([target_ids[..., None], negatives], axis=-1)
 
     def get_config(self):
         return {
             **super().get_config(),
+            **self.corrupter.options,
             "generator_layers": self.generator_layers,
             "num_negatives": self.num_negatives,
             "candidates": self.candidates,
             "tied_layers": self.tied_layers,
             "task_layers": self.task_layers,
             "exported": self.exported,
-            "rtd_weight": self.rtd_weight,
-            "mws_weight": self.mws_weight,
+            "rtd_weight": self.objectives["rtd"].weight,
+            "mws_weight": self.objectives["mws"].weight,
         }

@@ -16,7 +16,7 @@ from keras_corrupt.heads.cost import (
     vocabulary_head_parameters,
 )
 from keras_corrupt.heads.vocabulary import CHUNK_SIZE
-from keras_corrupt.models.two_tower.network import EMBEDDING_PARTS
+from keras_corrupt.models.networks import EMBEDDING_PARTS
 
 
 def forward_flops(encoder, length):

@@ -3,15 +3,11 @@
 import keras
 from keras import ops
 
-from keras_corrupt.corruption import maskable_tokens
+from keras_corrupt.models.networks import TwoTowerNetwork
 from keras_corrupt.models.pretrainer import Pretrainer
 from keras_corrupt.models.two_tower import cost
-from keras_corrupt.models.two_tower.examples import describe_expectations
-from keras_corrupt.models.two_tower.network import TwoTowerNetwork
 from keras_corrupt.models.two_tower.presets import PRESETS
-
-#: Of the metric that every model with a two-tower network has.
-METRIC_NAMES = {"cloze_loss": "cloze loss of all tokens (nats)"}
+from keras_corrupt.objectives.cloze import ClozeLosses, ExpectedTokens
 
 
 @keras.saving.register_keras_serializable(package="keras_corrupt")
@@ -42,14 +38,11 @@ class TwoTower(Pretrainer):
     >>> import keras_corrupt
     >>> model = keras_corrupt.models.TwoTower.from_preset("tiny")
     >>> ids = np.array([[101] + [7] * 30 + [102]], "int32")
-    >>> tuple(model(ids)["cloze_losses"].shape)
+    >>> tuple(model(ids)["cloze"].losses.shape)
     (1, 32)
     """
 
     presets = PRESETS
-    loss_weights = {"cloze": 1.0}
-    metric_names = METRIC_NAMES
-    examples_legend = "[original: expected]: another token was likelier"
 
     def __init__(self, encoder, **kwargs):
         super().__init__(
@@ -57,15 +50,16 @@ class TwoTower(Pretrainer):
             max_length=encoder.get("max_length", 512),
             **kwargs,
         )
-        if (self.mask_rate, self.masking) != (0.15, "token"):
+        mask_rate, masking = (self.masker.options[n] for n in ("mask_rate", "masking"))
+        if (mask_rate, masking) != (0.15, "token"):
             raise ValueError(
                 "TwoTower masks nothing and learns from every token: leave out "
-                f"`mask_rate={self.mask_rate}` and `masking={self.masking!r}`."
+                f"`mask_rate={mask_rate}` and `masking={masking!r}`."
             )
         self.network = TwoTowerNetwork(
             self.with_padding(encoder), dtype=self.dtype_policy, name="network"
         )
-        self.built = True
+        self.learn_by(cloze=ExpectedTokens(self.network.head))
 
     @property
     def networks(self):
@@ -87,16 +81,9 @@ class TwoTower(Pretrainer):
     def call(self, inputs, training=False):
         inputs = self.text_inputs(inputs)
         states = self.network(inputs, training=training)
-        return {
-            "states": states,
-            "cloze_losses": self.network.head.loss(states, inputs["token_ids"]),
-            "cloze_weights": ops.cast(
-                maskable_tokens(inputs, self.unmaskable_ids), "float32"
-            ),
-        }
-
-    def loss_terms(self, outputs):
-        return {"cloze": (outputs["cloze_losses"], outputs["cloze_weights"])}
+        losses = self.network.head.loss(states, inputs["token_ids"])
+        learned = ops.cast(self.masker.maskable(inputs), "float32")
+        return {"states": states, "cloze": ClozeLosses(losses, learned)}
 
     def token_states(self, inputs):
         # Not what the head reads: that is zero beyond both ends of a text.
@@ -105,9 +92,9 @@ class TwoTower(Pretrainer):
 
     def token_log_probabilities(self, inputs):
         """Returns log q(x_t | all other tokens), normalised, in one pass."""
-        return -self(inputs)["cloze_losses"]
+        return -self(inputs)["cloze"].losses
 
-    # === What a run shows ===
+    # === What a step costs ===
 
     def forward_flops(self, length):
         return cost.forward_flops(self.network.architecture, length)
@@ -116,29 +103,5 @@ class TwoTower(Pretrainer):
         sizes = batch_size, length, self.number_bytes
         return cost.activation_bytes(self.network.architecture, *sizes)
 
-    def describe_examples(self, inputs):
-        return describe_expectations(self, inputs)
-
-    def baselines(self, metrics, unigram):
-        return baselines(unigram)
-
-    def warnings(self, metrics, unigram):
-        return warnings(metrics, unigram)
-
     def get_config(self):
         return {**super().get_config(), "encoder": self.network.architecture}
-
-
-def baselines(unigram):
-    """Returns what guessing by frequency reaches, as `Pretrainer.baselines` does."""
-    return {"cloze_loss": (unigram.loss, "unigram")}
-
-
-def warnings(metrics, unigram):
-    """Yields what looks wrong with a two-tower model; see `Pretrainer`."""
-    if metrics["cloze_loss"] > unigram.loss:
-        yield (
-            f"the two-tower model (loss {metrics['cloze_loss']:.2f}) is no better than "
-            f"token frequencies ({unigram.loss:.2f}). Try a lower --learning_rate or a "
-            "longer warm-up."
-        )

@@ -4,25 +4,23 @@
     L    = 50 L_RTD
 
 Clark's thesis, 5.3.2; or q is the same for all tokens. L_RTD is of
-`replaced_token_detection/objective.py`, with q in the generator's place.
+`objectives/replaced_tokens.py`, with q in the generator's place.
 """
 
 import keras
 import numpy as np
 
-from keras_corrupt.corruption import gather_tokens, replace_tokens
-from keras_corrupt.models.loss import check_weight
+from keras_corrupt.corruption.corrupters import UnigramCorrupter
+from keras_corrupt.corruption.unigram_generator import UnigramGenerator
+from keras_corrupt.encoders import TransformerEncoder
+from keras_corrupt.models.networks import Discriminator
 from keras_corrupt.models.replaced_token_detection.generator_discriminator import (
-    Discriminator,
     GeneratorDiscriminator,
 )
-from keras_corrupt.models.replaced_token_detection.objective import (
-    replaced_labels,
-    replaced_token_detection_loss,
-)
 from keras_corrupt.models.unigram_electra import cost
-from keras_corrupt.models.unigram_electra.generator import UnigramGenerator
 from keras_corrupt.models.unigram_electra.presets import PRESETS
+from keras_corrupt.objectives.loss import check_weight
+from keras_corrupt.objectives.replaced_tokens import Detections, ReplacedTokens
 
 NOISES = ("unigram", "uniform")
 
@@ -54,13 +52,13 @@ class UnigramElectra(GeneratorDiscriminator):
     >>> import keras_corrupt
     >>> model = keras_corrupt.models.UnigramElectra.from_preset("tiny", noise="uniform")
     >>> ids = np.array([[101] + [7] * 30 + [102]], "int32")
-    >>> tuple(model(ids)["rtd_logits"].shape)
+    >>> tuple(model(ids)["rtd"].logits.shape)
     (1, 32)
     """
 
     presets = PRESETS
     cost = cost
-    loss_weights = {"rtd": 50.0}
+    network_arguments = {"discriminator": TransformerEncoder}
 
     def __init__(
         self, discriminator, mask_rate=0.15, noise="unigram", rtd_weight=50.0, **kwargs
@@ -69,8 +67,6 @@ class UnigramElectra(GeneratorDiscriminator):
         if noise not in NOISES:
             raise ValueError(f"`noise` must be one of {NOISES}; got {noise!r}.")
         check_weight("rtd_weight", rtd_weight)
-
-        # === Layers ===
         self.discriminator = Discriminator(
             self.with_padding(discriminator),
             dtype=self.dtype_policy,
@@ -80,11 +76,9 @@ class UnigramElectra(GeneratorDiscriminator):
             self.vocabulary_size, uniform=noise == "uniform", name="generator"
         )
 
-        # === Config ===
+        self.corrupter = UnigramCorrupter(self.generator, self.masker)
         self.noise = noise
-        self.rtd_weight = rtd_weight
-        self.loss_weights = {"rtd": rtd_weight}
-        self.built = True
+        self.learn_by(rtd=ReplacedTokens(weight=rtd_weight))
 
     def use_unigrams(self, counts):
         if self.noise == "unigram":
@@ -108,32 +102,16 @@ class UnigramElectra(GeneratorDiscriminator):
 
     def call(self, inputs, training=False):
         inputs = self.text_inputs(inputs, training)
-        token_ids = inputs["token_ids"]
-        masking = self.choose_positions(inputs)
-        sampled_ids = self.generator.sample(masking.positions, self.seed_generator)
-        corrupted_ids = replace_tokens(token_ids, masking, sampled_ids)
-        return {
-            "masked_positions": masking.positions,
-            "masked_weights": masking.weights,
-            "target_ids": gather_tokens(token_ids, masking.positions),
-            "sampled_ids": sampled_ids,
-            "corrupted_ids": corrupted_ids,
-            "rtd_logits": self.discriminator(
-                {**inputs, "token_ids": corrupted_ids}, training=training
-            ),
-            "replaced": replaced_labels(token_ids, corrupted_ids),
-            "rtd_weights": inputs["padding_mask"],
-        }
-
-    def loss_terms(self, outputs):
-        rtd = replaced_token_detection_loss(outputs["rtd_logits"], outputs["replaced"])
-        return {"rtd": (rtd, outputs["rtd_weights"])}
-
-    # === What a run shows ===
+        corrupted = self.corrupter.corrupt(inputs)
+        logits = self.discriminator(
+            {**inputs, "token_ids": corrupted.token_ids}, training=training
+        )
+        found = Detections(logits, corrupted.replaced, inputs["padding_mask"])
+        return {"corrupted": corrupted, "rtd": found}
 
     def get_config(self):
         return {
             **super().get_config(),
             "noise": self.noise,
-            "rtd_weight": self.rtd_weight,
+            "rtd_weight": self.objectives["rtd"].weight,
         }

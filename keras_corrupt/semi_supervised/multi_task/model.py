@@ -8,7 +8,7 @@ ones learn from that.
 import keras
 from keras import ops
 
-from keras_corrupt.kernels import FusedSteps
+from keras_corrupt.kernels import fused_steps
 from keras_corrupt.semi_supervised.cost import multi_task_update_flops
 
 #: The number of a sentence's task where the sentence is every task's.
@@ -17,7 +17,8 @@ EVERY_TASK = -1
 NOT_MINE = -1
 
 
-class CrossViewMultiTask(FusedSteps, keras.Model):
+@fused_steps
+class CrossViewMultiTask(keras.Model):
     """Models of words that have one encoder, trained together.
 
     Its inputs are its parts', and `task`, `[batch]`, the number of the task that a

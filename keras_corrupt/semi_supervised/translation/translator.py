@@ -5,7 +5,7 @@ import numpy as np
 from keras import ops
 
 from keras_corrupt.encoders.bilstm_cost import bilstm_parameters
-from keras_corrupt.models.loss import weighted_mean
+from keras_corrupt.objectives.loss import weighted_mean
 from keras_corrupt.semi_supervised import objective
 from keras_corrupt.semi_supervised.batches import in_order
 from keras_corrupt.semi_supervised.cost import translation_update_flops

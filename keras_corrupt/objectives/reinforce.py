@@ -13,9 +13,38 @@ the probability exp(-R) that D gives to what is right.
 
 from keras import ops
 
-from keras_corrupt.models.replaced_token_detection.objective import (
-    replaced_token_detection_loss,
-)
+from keras_corrupt.objectives.masked_tokens import masked_lm_loss
+from keras_corrupt.objectives.objective import Objective
+from keras_corrupt.objectives.replaced_tokens import replaced_token_detection_loss
+
+
+class Reinforce(Objective):
+    """Raises the discriminator's loss where the generator's samples stand.
+
+    It reads the logits of b, `outputs["baseline_logits"]`, float32 `[batch, masked]`,
+    and what `MaskedTokens` and `ReplacedTokens` read.
+    """
+
+    def loss(self, outputs):
+        text = outputs["corrupted"]
+        log_q = -masked_lm_loss(outputs["mlm"].logits, text.sampled_ids)
+        reward, baseline_logits = rewards_of(outputs), outputs["baseline_logits"]
+        return loss(log_q, reward, baseline_logits), text.masking.weights
+
+
+class Baseline(Objective):
+    """Foretells the rewards: reads what `Reinforce` reads."""
+
+    def loss(self, outputs):
+        loss = baseline_loss(outputs["baseline_logits"], rewards_of(outputs))
+        return loss, outputs["corrupted"].masking.weights
+
+
+def rewards_of(outputs):
+    """Returns the `rewards` of what a model's `call` returned."""
+    text, logits = outputs["corrupted"], outputs["rtd"].logits
+    logits = ops.take_along_axis(logits, text.masking.positions, axis=1)
+    return rewards(logits, text.sampled_ids != text.target_ids)
 
 
 def rewards(rtd_logits, replaced):

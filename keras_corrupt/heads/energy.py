@@ -1,12 +1,9 @@
-"""Electric's discriminator: an encoder, and an energy for each token."""
+"""The head of an energy-based cloze model (Clark's thesis, 5.1.2)."""
 
 import keras
 from keras import ops
 
 from keras_corrupt.encoders.embeddings import initializer
-from keras_corrupt.models.replaced_token_detection.generator_discriminator import (
-    Discriminator,
-)
 
 
 class EnergyHead(keras.layers.Layer):
@@ -36,17 +33,3 @@ class EnergyHead(keras.layers.Layer):
     def call(self, hidden):
         """Returns float32 `[batch, length]`, from `[batch, length, hidden]`."""
         return ops.matmul(ops.cast(hidden, "float32"), self.energy)[..., 0]
-
-
-class EnergyNetwork(Discriminator):
-    """An encoder with an energy at every position.
-
-    Args:
-        encoder: Constructor arguments of `TransformerEncoder`.
-    """
-
-    head_class = EnergyHead
-
-    def call(self, inputs, training=False):
-        """Returns float32 `[batch, length]`, the energies E(x)_t."""
-        return super().call(inputs, training=training)

@@ -3,8 +3,9 @@
 import keras
 from keras import ops
 
+from keras_corrupt.encoders.cost import SOFTMAX_FLOPS
+from keras_corrupt.heads.cost import transform_flops
 from keras_corrupt.heads.transform import transform_and_norm
-from keras_corrupt.models.teams import cost
 
 
 class MultiWordSelectionHead(keras.layers.Layer):
@@ -48,5 +49,22 @@ class MultiWordSelectionHead(keras.layers.Layer):
         return ops.cast(products, "float32")
 
     def flops(self, num_positions, num_candidates):
-        """Counts one sequence, forward: see `cost.selection_head_flops`."""
-        return cost.selection_head_flops(self.sizes, num_positions, num_candidates)
+        """Counts one sequence, forward.
+
+        Dense, gelu and layer norm at the embedding size, the candidates' look-ups
+        (dense, like all), their inner products and the softmax.
+
+        Args:
+            num_positions: Int. Masked positions of the sequence.
+            num_candidates: Int. Candidates of a position, the original token included.
+
+        Returns:
+            Int. FLOPs.
+        """
+        size, vocabulary = (
+            self.sizes[name] for name in ("embedding_size", "vocabulary_size")
+        )
+        candidate = 2 * vocabulary * size + 2 * size + SOFTMAX_FLOPS
+        return num_positions * (
+            transform_flops(self.sizes) + num_candidates * candidate
+        )

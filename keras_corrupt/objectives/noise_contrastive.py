@@ -23,12 +23,44 @@ and padding. A token that is never noise would have any energy, and with it amon
 the odds of noise would not be k / (n - k).
 """
 
+import keras
 from keras import ops
 
 from keras_corrupt.corruption import add_up
-from keras_corrupt.models.replaced_token_detection.objective import (
+from keras_corrupt.objectives.replaced_tokens import (
+    ReplacedTokens,
     replaced_token_detection_loss,
 )
+
+
+class NoiseContrastive(ReplacedTokens):
+    """Tells samples of q from tokens of the text, by energies.
+
+    In the `Detections` `outputs["rtd"]` a token counts as replaced where a sample
+    stands. It reads `outputs["energies"]`, `[batch, length]`, too.
+    """
+
+    metric_names = {
+        **ReplacedTokens.metric_names,
+        "energy": "mean energy of original tokens (nats)",
+    }
+    examples_legend = (
+        "[original > sample p]: a sample, and the discriminator's\nprobability of "
+        "that; <token p>: wrongly suspected"
+    )
+
+    def __init__(self, **kwargs):
+        super().__init__(**kwargs)
+        self.energy = keras.metrics.Mean(name="energy")
+
+    def update_metrics(self, outputs):
+        super().update_metrics(outputs)
+        original = outputs["rtd"].weights * (1.0 - outputs["rtd"].replaced)
+        self.energy.update_state(outputs["energies"], original)
+
+    def baselines(self, metrics, unigram):
+        energy = {"energy": (unigram.loss, "unigram")}
+        return {**super().baselines(metrics, unigram), **energy}
 
 
 def sampled_labels(masking, length):

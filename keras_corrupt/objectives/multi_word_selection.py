@@ -9,7 +9,40 @@ K others that the generator finds likely, e(x) a token's embedding, and h_t what
 discriminator makes of position t of x~. L_RTD is ELECTRA's.
 """
 
+import keras
 from keras import ops
+
+from keras_corrupt.objectives.objective import Objective
+
+
+class MultiWordSelection(Objective):
+    """Selects the original token among candidates.
+
+    It reads the logits `outputs["mws"]`, float32 `[batch, masked, candidates]`, and the
+    `Corrupted` `outputs["corrupted"]`.
+
+    Args:
+        num_candidates: Candidates of each position, the original token included.
+        kwargs: Those of `Objective`.
+    """
+
+    metric_names = {"mws_accuracy": "multi-word selection accuracy"}
+
+    def __init__(self, num_candidates, **kwargs):
+        super().__init__(**kwargs)
+        self.num_candidates = num_candidates
+        self.accuracy = keras.metrics.Mean(name="mws_accuracy")
+
+    def loss(self, outputs):
+        weights = outputs["corrupted"].masking.weights
+        return multi_word_selection_loss(outputs["mws"]), weights
+
+    def update_metrics(self, outputs):
+        correct = correct_selections(outputs["mws"])
+        self.accuracy.update_state(correct, outputs["corrupted"].masking.weights)
+
+    def baselines(self, metrics, unigram):
+        return {"mws_accuracy": (1 / self.num_candidates, "chance")}
 
 
 def multi_word_selection_loss(logits):

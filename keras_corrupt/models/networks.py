@@ -1,0 +1,172 @@
+"""An encoder, or two of them, with the head that an objective reads."""
+
+import keras
+
+from keras_corrupt.encoders import TransformerEncoder
+from keras_corrupt.heads import ReplacedTokenHead, VocabularyHead
+from keras_corrupt.kernels import fused_steps
+from keras_corrupt.models.replaced_token_detection.cost import check_shared_sizes
+from keras_corrupt.objectives.cloze import states_around
+
+#: What the towers share: all of their embeddings. A projection to another hidden size,
+#: if there is one, is each tower's own.
+EMBEDDING_PARTS = ("token", "position", "segment", "norm")
+
+
+@fused_steps
+class MaskedLMNetwork(keras.Model):
+    """An encoder with BERT's head: logits over the vocabulary at chosen positions.
+
+    Args:
+        encoder: Constructor arguments of `TransformerEncoder`.
+    """
+
+    def __init__(self, encoder, **kwargs):
+        super().__init__(**kwargs)
+        self.encoder = TransformerEncoder(
+            **encoder, dtype=self.dtype_policy, name="encoder"
+        )
+        self.head = VocabularyHead(self.encoder, dtype=self.dtype_policy, name="head")
+        self.built = True
+
+    def build(self, inputs_shape=None, positions_shape=None):
+        self.built = True
+
+    def compute_output_shape(self, inputs_shape, positions_shape=(None, None)):
+        return (*positions_shape, self.encoder.vocabulary_size)
+
+    def call(self, inputs, positions, training=False):
+        """Predicts the tokens at `positions`.
+
+        Args:
+            inputs: The encoder's inputs.
+            positions: int32 `[batch, masked]`.
+            training: Whether dropout is active.
+
+        Returns:
+            float32 logits, `[batch, masked, vocabulary]`.
+        """
+        return self.head(self.encoder(inputs, training=training), positions)
+
+
+@fused_steps
+class Discriminator(keras.Model):
+    """An encoder with a binary classifier at every position.
+
+    Args:
+        encoder: Constructor arguments of `TransformerEncoder`.
+    """
+
+    #: Class of the head, made of the encoder that it reads.
+    head_class = ReplacedTokenHead
+
+    def __init__(self, encoder, **kwargs):
+        super().__init__(**kwargs)
+        self.encoder = TransformerEncoder(
+            **encoder, dtype=self.dtype_policy, name="encoder"
+        )
+        self.head = self.head_class(self.encoder, dtype=self.dtype_policy, name="head")
+        # Not by `build`, which would keep a subclass from adding layers.
+        self.built = True
+
+    def build(self, input_shape=None):
+        self.built = True
+
+    def compute_output_shape(self, input_shape):
+        return self.encoder.compute_output_shape(input_shape)[:-1]
+
+    def call(self, inputs, training=False):
+        """Returns float32 `[batch, length]`, the logits of "replaced"."""
+        return self.head(self.encoder(inputs, training=training))
+
+
+@fused_steps
+class TwoTowerNetwork(keras.Model):
+    """Gives each position a distribution over the vocabulary, from all other tokens.
+
+    Clark's thesis, 5.1.5. `call` gives the states that `head`, a `VocabularyHead`,
+    reads.
+
+    Args:
+        encoder: Constructor arguments of `TransformerEncoder`, of each tower. Its
+            `attention` plays no part: the towers have one direction each.
+    """
+
+    def __init__(self, encoder, **kwargs):
+        super().__init__(**kwargs)
+
+        def tower(direction, **tied):
+            return TransformerEncoder(
+                **{**encoder, **tied, "attention": direction},
+                dtype=self.dtype_policy,
+                name=direction,
+            )
+
+        self.left_to_right = tower("left_to_right")
+        self.right_to_left = tower(
+            "right_to_left", tied_to=self.left_to_right, tied_parts=EMBEDDING_PARTS
+        )
+        self.head = VocabularyHead(
+            self.left_to_right,
+            hidden_size=2 * self.left_to_right.hidden_size,
+            dtype=self.dtype_policy,
+            name="head",
+        )
+        self.built = True
+
+    def build(self, input_shape=None):
+        self.built = True
+
+    def compute_output_shape(self, input_shape):
+        *shape, hidden = self.left_to_right.compute_output_shape(input_shape)
+        return (*shape, 2 * hidden)
+
+    def call(self, inputs, training=False):
+        """Reads a text in both directions.
+
+        Args:
+            inputs: The encoder's inputs, a dict of all three arrays.
+            training: Whether dropout is active.
+
+        Returns:
+            `[batch, length, 2 * hidden]`: the left-to-right state before each position
+            and the right-to-left state after it. It has not seen the token there.
+        """
+        return states_around(
+            self.left_to_right(inputs, training=training),
+            self.right_to_left(inputs, training=training),
+            inputs["padding_mask"],
+        )
+
+    @property
+    def architecture(self):
+        """The constructor arguments that say what each tower computes, a dict."""
+        sizes = self.left_to_right.architecture
+        return {name: sizes[name] for name in sizes if name != "attention"}
+
+
+def two_tower_generator(encoder, sizes, dtype):
+    """Makes the two-tower generator that runs before a discriminator.
+
+    It shares token and position embeddings as in ELECTRA (Clark's thesis, 5.3.1).
+
+    Args:
+        encoder: The discriminator's `TransformerEncoder`.
+        sizes: Dict. Constructor arguments of each tower, where they differ.
+        dtype: The network's dtype policy.
+
+    Returns:
+        A `TwoTowerNetwork`.
+
+    Raises:
+        ValueError: It is given embeddings of its own.
+    """
+    check_shared_sizes(encoder.architecture, sizes)
+    tower = {
+        **encoder.architecture,
+        **sizes,
+        "embedding_size": encoder.embedding_size,
+        "tied_to": encoder,
+        "tied_parts": ("token", "position"),
+    }
+    return TwoTowerNetwork(tower, dtype=dtype, name="generator")
