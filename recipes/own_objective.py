@@ -18,7 +18,7 @@ from keras_corrupt.heads import ReplacedTokenHead
 from keras_corrupt.models import Pretrainer
 from keras_corrupt.models.encoder_sizes import ENCODERS
 from keras_corrupt.models.fine_tuning import FineTuningSettings
-from keras_corrupt.objectives.rendering import render
+from keras_corrupt.objectives import Objective
 from keras_corrupt.training import PretrainConfig, main
 
 
@@ -35,6 +35,44 @@ class Network(keras.Model):
         return self.head(self.encoder(inputs, training=training))
 
 
+class Moved(Objective):
+    """The cross-entropy of "moved", and how its metrics and examples read."""
+
+    metric_names = {"moved_loss": "moved words, loss", "moved_auc": "moved words, AUC"}
+    examples_legend = "[moved (original) p]: p says the model; <suspected p>: not moved"
+
+    def __init__(self):
+        super().__init__()
+        self.auc = keras.metrics.AUC(num_thresholds=1000, name="moved_auc")
+        self.fraction = keras.metrics.Mean(name="moved_fraction")
+
+    def loss(self, outputs):
+        logits, moved = outputs["logits"], outputs["moved"]
+        return ops.softplus(logits) - moved * logits, outputs["weights"]
+
+    def update_metrics(self, outputs):
+        moved, weights = outputs["moved"], outputs["weights"]
+        self.auc.update_state(moved, ops.sigmoid(outputs["logits"]), weights)
+        self.fraction.update_state(moved, weights)
+
+    def baselines(self, metrics, unigram):
+        p = np.clip(metrics["moved_fraction"], 1e-6, 1 - 1e-6)
+        entropy = -p * np.log(p) - (1 - p) * np.log(1 - p)
+        return {"moved_loss": (entropy, "base rate"), "moved_auc": (0.5, "chance")}
+
+    def warnings(self, metrics, unigram):
+        if metrics["moved_auc"] < 0.55:
+            yield f"no moved words are found (AUC {metrics['moved_auc']:.2f}): --steps?"
+
+    def describe(self, outputs, row, ids, token):
+        p = 1 / (1 + np.exp(-outputs["logits"][row]))
+        for i, now in enumerate(outputs["ids"][row][: len(ids)]):
+            if now != ids[i]:
+                yield i, f"[{token(now)} ({token(ids[i])}) {p[i]:.2f}]"
+            elif p[i] > 0.5:
+                yield i, f"<{token(now)} {p[i]:.2f}>"
+
+
 @keras.saving.register_keras_serializable(package="own")
 class MovedWords(Pretrainer):
     """Pretrains an encoder to tell moved tokens from those in their places.
@@ -45,19 +83,14 @@ class MovedWords(Pretrainer):
     """
 
     presets = {name: {"encoder": sizes} for name, sizes in ENCODERS.items()}
-    loss_weights = {"moved": 1.0}
-    metric_names = {"moved_loss": "moved words, loss", "moved_auc": "moved words, AUC"}
-    examples_legend = "[moved (original) p]: p says the model; <suspected p>: not moved"
 
     def __init__(self, encoder, distance=1, **kwargs):
         super().__init__(encoder["vocabulary_size"], encoder["max_length"], **kwargs)
         if distance not in range(1, 100):
             raise ValueError(f"`distance` must be from 1 to 99; got {distance!r}.")
         self.network = Network(encoder, dtype=self.dtype_policy, name="network")
-        self.auc = keras.metrics.AUC(num_thresholds=1000, name="moved_auc")
-        self.moved_fraction = keras.metrics.Mean(name="moved_fraction")
         self.distance = distance
-        self.built = True
+        self.learn_by(moved=Moved())
 
     @property
     def networks(self):
@@ -67,11 +100,9 @@ class MovedWords(Pretrainer):
     def encoder(self):
         return self.network.encoder
 
-    # === The objective ===
-
     def call(self, inputs, training=False):
         inputs = self.text_inputs(inputs)
-        chosen = self.choose_positions(inputs)  # [batch, slots]
+        chosen = self.masker(inputs)  # [batch, slots]
         tokens = gather_tokens(inputs["token_ids"], chosen.positions)
         count = ops.maximum(ops.sum(chosen.weights, axis=1, keepdims=True), 1.0)
         slots = ops.arange(tokens.shape[1], dtype="float32")[None, :] + self.distance
@@ -84,16 +115,7 @@ class MovedWords(Pretrainer):
             "weights": inputs["padding_mask"],
         }
 
-    def loss_terms(self, outputs):
-        logits, moved = outputs["logits"], outputs["moved"]
-        return {"moved": (ops.softplus(logits) - moved * logits, outputs["weights"])}
-
-    def update_metrics(self, outputs):
-        moved, weights = outputs["moved"], outputs["weights"]
-        self.auc.update_state(moved, ops.sigmoid(outputs["logits"]), weights)
-        self.moved_fraction.update_state(moved, weights)
-
-    # === What a run shows, and what comes after it ===
+    # === What a step costs, and what comes after training ===
 
     def forward_flops(self, length):
         encoder = self.encoder.flops(length, training=True)
@@ -101,28 +123,6 @@ class MovedWords(Pretrainer):
 
     def activation_bytes(self, batch_size, length):
         return self.encoder.activation_bytes(batch_size, length, self.number_bytes)
-
-    def baselines(self, metrics, unigram):
-        p = np.clip(metrics["moved_fraction"], 1e-6, 1 - 1e-6)
-        entropy = -p * np.log(p) - (1 - p) * np.log(1 - p)
-        return {"moved_loss": (entropy, "base rate"), "moved_auc": (0.5, "chance")}
-
-    def warnings(self, metrics, unigram):
-        if metrics["moved_auc"] < 0.55:
-            yield f"no moved words are found (AUC {metrics['moved_auc']:.2f}): --steps?"
-
-    def describe_examples(self, inputs):
-        outputs = {k: np.array(v) for k, v in self(inputs, training=False).items()}
-        p, token = 1 / (1 + np.exp(-outputs["logits"])), self.tokenizer.readable
-
-        def describe(row, ids):
-            for i, now in enumerate(outputs["ids"][row][: len(ids)]):
-                if now != ids[i]:
-                    yield i, f"[{token(now)} ({token(ids[i])}) {p[row, i]:.2f}]"
-                elif p[row, i] > 0.5:
-                    yield i, f"<{token(now)} {p[row, i]:.2f}>"
-
-        return render(self.tokenizer, inputs, describe)
 
     @classmethod
     def fine_tuning(cls, size, task):

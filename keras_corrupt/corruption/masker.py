@@ -1,6 +1,5 @@
 """Which tokens of a text a pretraining model corrupts: its options, and the draw."""
 
-import numpy as np
 from keras import ops
 
 from keras_corrupt.corruption.masking import (
@@ -132,22 +131,3 @@ def check_options(
             f"than all tokens. Take a `mask_rate` of {1 / num_masks:.4g} at most, "
             "fewer masks, or `disjoint_masks=False`."
         )
-
-
-def known_word_starts(tokenizer, vocabulary_size):
-    """Returns which tokens begin a word, booleans `[vocabulary]`, NumPy.
-
-    Args:
-        tokenizer: A `Tokenizer`.
-        vocabulary_size: The model's, which may be larger than the tokenizer's.
-
-    Raises:
-        ValueError: There is no tokenizer.
-    """
-    if tokenizer is None:
-        raise ValueError(
-            "`masking` of words or spans needs the model's tokenizer, which knows "
-            "where words begin: pass `tokenizer`, or load a saved preset."
-        )
-    known = tokenizer.word_starts
-    return np.pad(known, (0, vocabulary_size - len(known)))

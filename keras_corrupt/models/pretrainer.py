@@ -4,9 +4,10 @@ from collections.abc import Mapping
 from types import ModuleType
 
 import keras
+import numpy as np
 from keras import ops
 
-from keras_corrupt.corruption.masker import Masker, known_word_starts
+from keras_corrupt.corruption.masker import Masker
 from keras_corrupt.devices.replicas import SeedGenerator, replica_loss
 from keras_corrupt.encoders import TextModel, TransformerEncoder
 from keras_corrupt.kernels import fused_steps
@@ -231,7 +232,14 @@ class Pretrainer(TextModel):
         Raises:
             ValueError: The model has no tokenizer to tell.
         """
-        return known_word_starts(self.tokenizer, self.vocabulary_size)
+        if self.tokenizer is None:
+            raise ValueError(
+                f"`masking={self.masker.options['masking']!r}` needs the model's "
+                "tokenizer, which knows where words begin: pass `tokenizer`, or load a "
+                "saved preset."
+            )
+        known = self.tokenizer.word_starts
+        return np.pad(known, (0, self.vocabulary_size - len(known)))
 
     def text_inputs(self, inputs, training=False):
         """Returns the networks' inputs, each sequence once for each of its masks.

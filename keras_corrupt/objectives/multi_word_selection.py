@@ -9,17 +9,31 @@ K others that the generator finds likely, e(x) a token's embedding, and h_t what
 discriminator makes of position t of x~. L_RTD is ELECTRA's.
 """
 
+from typing import NamedTuple
+
 import keras
 from keras import ops
 
 from keras_corrupt.objectives.objective import Objective
 
 
+class Selections(NamedTuple):
+    """What a discriminator says of each masked position's candidates.
+
+    Attributes:
+        candidate_ids: int32 `[batch, masked, candidates]`; the original token is first.
+        logits: float32 `[batch, masked, candidates]`.
+    """
+
+    candidate_ids: object
+    logits: object
+
+
 class MultiWordSelection(Objective):
     """Selects the original token among candidates.
 
-    It reads the logits `outputs["mws"]`, float32 `[batch, masked, candidates]`, and the
-    `Corrupted` `outputs["corrupted"]`.
+    It reads the `Selections` `outputs["mws"]` and the `Corrupted`
+    `outputs["corrupted"]`.
 
     Args:
         num_candidates: Candidates of each position, the original token included.
@@ -35,10 +49,10 @@ class MultiWordSelection(Objective):
 
     def loss(self, outputs):
         weights = outputs["corrupted"].masking.weights
-        return multi_word_selection_loss(outputs["mws"]), weights
+        return multi_word_selection_loss(outputs["mws"].logits), weights
 
     def update_metrics(self, outputs):
-        correct = correct_selections(outputs["mws"])
+        correct = correct_selections(outputs["mws"].logits)
         self.accuracy.update_state(correct, outputs["corrupted"].masking.weights)
 
     def baselines(self, metrics, unigram):

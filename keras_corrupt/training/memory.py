@@ -44,7 +44,7 @@ def training_bytes(model, batch_size, length):
     in_parts = model.micro_batches > 1
     return (
         model.count_params() * (STATE_BYTES + in_parts * SUM_BYTES),
-        model.activation_bytes(batch_size * model.num_masks, length),
+        model.activation_bytes(batch_size * model.masker.num_masks, length),
         PROGRAM_BYTES + layers * LAYER_PROGRAM_BYTES,
     )
 
@@ -66,7 +66,7 @@ def remat_bytes(model, batch_size, length, remat):
     config = model.get_config()
     network = next(iter(model.network_arguments))
     config[network] = {**config[network], "remat": remat}
-    sizes = batch_size * model.num_masks, length, model.number_bytes
+    sizes = batch_size * model.masker.num_masks, length, model.number_bytes
     return model.cost.activation_bytes(config, *sizes)
 
 

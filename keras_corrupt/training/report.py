@@ -18,7 +18,7 @@ def step_flops(config, model):
         model: The model.
     """
     forward = model.forward_flops(config.sequence_length)
-    return training_flops(forward, config.batch_size * model.num_masks, 1)
+    return training_flops(forward, config.batch_size * model.masker.num_masks, 1)
 
 
 def banner(config, model, examples, output, distribution):

@@ -24,9 +24,8 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from keras_corrupt.corruption import Masking
-from keras_corrupt.models import MaskedLM, position_choice
-from keras_corrupt.models.replaced_token_detection import masked_lm_generator
+from keras_corrupt.corruption import Masking, corrupters, masker
+from keras_corrupt.models import MaskedLM
 from keras_corrupt.training import (
     AdamW,
     Checkpoints,
@@ -107,7 +106,7 @@ def train(system, setting, devices, at_once):
     with pytest.MonkeyPatch.context() as patch:
         if model.num_masks > 1:
             batches = batches.map(without_masks)
-            patch.setattr(position_choice, "choose_positions", first_positions)
+            patch.setattr(masker, "choose_positions", first_positions)
         history = model.fit(
             batches,
             epochs=STEPS // at_once,
@@ -135,8 +134,11 @@ def draws(devices):
         model = make_model("electra", **dropout)
         x = {n: a for n, a in inputs.items() if static or n not in fixed}
         outputs = on_each(devices, model, x)
-        names = ("mlm_logits", "rtd_logits") if static else ("masked_positions",)
-        found |= {f"{name}.{n}": outputs[n] for n in names}
+        seen = {"masked_positions": outputs["corrupted"].masking.positions}
+        if static:
+            logits = {term: outputs[term].logits for term in ("mlm", "rtd")}
+            seen = {f"{term}_logits": x for term, x in logits.items()}
+        found |= {f"{name}.{n}": x for n, x in seen.items()}
     return found
 
 
@@ -145,7 +147,9 @@ def on_each(devices, model, inputs):
     if keras.backend.backend() == "tensorflow":
         outputs = devices.handle.run(lambda: model(inputs, training=True))
         values = devices.handle.experimental_local_results
-        return {n: np.concatenate(values(x), axis=0) for n, x in outputs.items()}
+        return keras.tree.map_structure(
+            lambda x: np.concatenate(values(x), axis=0), outputs
+        )
     import jax
 
     def rows(array):
@@ -160,7 +164,7 @@ def on_each(devices, model, inputs):
     variables = (model.trainable_variables, model.non_trainable_variables)
     values = [[v.value for v in group] for group in variables]
     outputs = call(*values, {name: rows(array) for name, array in inputs.items()})
-    return {name: np.asarray(array) for name, array in outputs.items()}
+    return keras.tree.map_structure(np.asarray, outputs)
 
 
 class IntervalEnded(Exception):
@@ -182,7 +186,7 @@ def continued(data, counts):
         tempfile.TemporaryDirectory() as output,
     ):
         patch.setitem(MaskedLM.presets, "tiny", preset)
-        patch.setattr(position_choice, "choose_positions", first_positions)
+        patch.setattr(masker, "choose_positions", first_positions)
         patch.setattr(Checkpoints, "save", save_and_end)
         for count in counts:
             config = PretrainConfig(
@@ -226,7 +230,7 @@ if __name__ == "__main__":
         cpu = tf.config.list_physical_devices("CPU")[0]
         four = [tf.config.LogicalDeviceConfiguration()] * 4
         tf.config.set_logical_device_configuration(cpu, four)
-    masked_lm_generator.sample_tokens = most_likely
+    corrupters.sample_tokens = most_likely
     found = {}
     for run in sys.argv[3:]:
         system, setting, count, mode = run.split("/")

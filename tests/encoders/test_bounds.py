@@ -57,7 +57,7 @@ def test_batches_are_checked_as_they_are_read(model, kind):
         error, got = ValueError, r".* Got 50\."
     with pytest.raises(error, match=rf"`token_ids` of the model are from 0 to 49{got}"):
         model.fit(batches, verbose=0)
-    assert np.isfinite(model.predict(make_inputs(), verbose=0)["mlm_logits"]).all()
+    assert np.isfinite(model.predict(make_inputs(), verbose=0)["mlm"].logits).all()
 
 
 def test_batches_that_it_can_read_pass_unchanged(model):

@@ -7,17 +7,22 @@ import math
 from fractions import Fraction
 from typing import NamedTuple
 
+import keras
 import numpy as np
 import pytest
 from keras import ops
 
+from keras_corrupt.corruption import Masking
+from keras_corrupt.corruption.corrupted import Corrupted, Predictions
 from keras_corrupt.devices.replicas import Dropout
 from keras_corrupt.models import Electra, MaskedLM
 from keras_corrupt.models.electra.cost import complete_generator
+from keras_corrupt.objectives.replaced_tokens import Detections
 from keras_corrupt.training import AdamW
 from keras_corrupt.training.runner import compile_model
 from tests.conftest import COMPILED, make_inputs
 from tests.fidelity.conftest import dense, gelu, layer_norm, randomise, recipe
+from tests.models.conftest import arrays
 
 
 class Column(NamedTuple):
@@ -139,18 +144,20 @@ def test_initial_weights_are_cut_normals_of_0_02():
 def test_masked_input_holds_originals_and_mask_tokens_only(sizes, keep_rate):
     model = Electra(**sizes, mask_rate=0.5, keep_rate=keep_rate)
     inputs = make_inputs(batch=200, length=24)
-    outputs = {name: np.array(x) for name, x in model(inputs).items()}
-    original, masked = inputs["token_ids"], outputs["masked_ids"]
-    rows, slots = np.nonzero(outputs["masked_weights"])
-    chosen = rows, outputs["masked_positions"][rows, slots]
+    outputs = arrays(model(inputs))
+    original, masked = inputs["token_ids"], outputs["mlm"].token_ids
+    positions, weights = outputs["corrupted"].masking
+    rows, slots = np.nonzero(weights)
+    chosen = rows, positions[rows, slots]
     assert not np.isin(original[chosen], [0, 2, 3]).any()  # [PAD], [CLS], [SEP]
     assert (masked[masked != original] == 4).all()
     kept = (masked[chosen] == original[chosen]).mean()
     assert kept == pytest.approx(keep_rate, abs=0.03 if keep_rate else 0)
     # a position that kept its token is predicted and sampled like the others
-    target, sampled = (outputs[f"{x}_ids"][rows, slots] for x in ("target", "sampled"))
+    text = outputs["corrupted"]
+    target, sampled = text.target_ids[rows, slots], text.sampled_ids[rows, slots]
     assert (target == original[chosen]).all()
-    assert (outputs["corrupted_ids"][chosen] == sampled).all()
+    assert (outputs["corrupted"].token_ids[chosen] == sampled).all()
 
 
 def test_masks_are_drawn_anew_each_step_of_training(sizes, inputs):
@@ -177,16 +184,16 @@ def test_loss_is_mlm_plus_50_rtd_over_the_tokens_of_the_batch(sizes):
     mlm_logits[0, 1, 5] = math.log(9)  # probability 9/16
     mlm_logits[1, 1] = np.arange(8) * 50  # not a masked position: weight 0
     rtd_logits = np.array([[math.log(3)] * 3, [0.0, 99.0, 99.0]], "float32")
+    masking = Masking(np.array([[0, 1], [0, 1]]), np.array([[1, 1], [1, 0]], "float32"))
+    targets, sampled = np.array([[3, 5], [1, 0]]), np.array([[3, 6], [1, 0]])
+    replaced = np.array([[0, 1, 0], [0, 0, 0]], "float32")
     outputs = {
-        "mlm_logits": mlm_logits,
-        "target_ids": np.array([[3, 5], [1, 0]]),
-        "sampled_ids": np.array([[3, 6], [1, 0]]),
-        "masked_weights": np.array([[1, 1], [1, 0]], "float32"),
-        "rtd_logits": rtd_logits,  # probabilities of "replaced": 3/4 and 1/2
-        "replaced": np.array([[0, 1, 0], [0, 0, 0]], "float32"),
-        "rtd_weights": np.array([[1, 1, 1], [1, 0, 0]]),
+        "corrupted": Corrupted(targets, sampled, masking, targets, sampled),
+        "mlm": Predictions(targets, masking, targets, mlm_logits),
+        # Probabilities of "replaced": 3/4 and 1/2.
+        "rtd": Detections(rtd_logits, replaced, np.array([[1, 1, 1], [1, 0, 0]])),
     }
-    outputs = {name: ops.convert_to_tensor(x) for name, x in outputs.items()}
+    outputs = keras.tree.map_structure(ops.convert_to_tensor, outputs)
     loss = float(Electra(**sizes).compute_loss(y_pred=outputs))
     mlm = (math.log(8) + math.log(16 / 9) + math.log(8)) / 3
     rtd = (math.log(4) + math.log(4 / 3) + math.log(4) + math.log(2)) / 4
@@ -220,7 +227,8 @@ def test_bert_recipe_is_table_5_1_and_its_80_10_10():
     assert config.steps == 1_000_000
     expected = {"mask_rate": 0.15, "keep_rate": 0.1, "random_rate": 0.1}
     assert config.objective == expected
-    assert list(MaskedLM.loss_weights) == ["mlm"]  # no next-sentence prediction
+    model = MaskedLM.from_preset("tiny")
+    assert list(model.loss_weights) == ["mlm"]  # no next-sentence prediction
 
 
 @pytest.mark.parametrize("name", [*(f"electra_{x}" for x in TABLE_5_1), "bert_base"])

@@ -2,11 +2,11 @@ import math
 
 import jax.numpy as jnp
 import pytest
+from keras_corrupt.heads.multi_word_selection import MultiWordSelectionHead
 
 from keras_corrupt.encoders import TransformerEncoder
 from keras_corrupt.heads import ReplacedTokenHead, VocabularyHead, cost
 from keras_corrupt.models.teams import cost as teams
-from keras_corrupt.models.teams.selection_head import MultiWordSelectionHead
 from tests.encoders.conftest import (
     ENCODER,
     LENGTH,

@@ -79,9 +79,8 @@ def test_tokens_change_places_and_nothing_else_changes(own, prepared, tokenizer)
 def test_the_loss_is_the_cross_entropy(own):
     model = own.MovedWords(ENCODER, mask_id=4, unmaskable_ids=(0, 2, 3))
     logits, moved = np.array([[2.0, -1.0]]), np.array([[1.0, 0.0]])
-    values, _ = model.loss_terms({"logits": logits, "moved": moved, "weights": None})[
-        "moved"
-    ]
+    outputs = {"logits": logits, "moved": moved, "weights": None}
+    values, _ = model.objectives["moved"].loss(outputs)
     p = 1 / (1 + np.exp(-logits))
     expected = -np.log(np.where(moved == 1, p, 1 - p))
     np.testing.assert_allclose(np.array(values), expected, rtol=1e-6)

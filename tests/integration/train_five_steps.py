@@ -12,6 +12,7 @@ from pathlib import Path
 import numpy as np
 from keras import ops
 
+from keras_corrupt.corruption import corrupters
 from keras_corrupt.models import (
     CocoLM,
     Electra,
@@ -20,8 +21,6 @@ from keras_corrupt.models import (
     Teams,
     TwoTower,
 )
-from keras_corrupt.models.replaced_token_detection import masked_lm_generator
-from keras_corrupt.models.two_tower import detection
 from keras_corrupt.training import AdamW, WarmupLinearDecay
 from tests.conftest import SIZES, make_inputs
 
@@ -100,8 +99,7 @@ def weights_of(model):
 
 
 if __name__ == "__main__":
-    masked_lm_generator.sample_tokens = most_likely
-    detection.sample_tokens = most_likely
+    corrupters.sample_tokens = most_likely
     directory = Path(sys.argv[1])
     directory.mkdir()
     for run in sys.argv[3:]:

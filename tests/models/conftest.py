@@ -1,3 +1,4 @@
+import keras
 import numpy as np
 from keras import ops
 
@@ -10,10 +11,9 @@ def gradients(model, inputs, terms):
 
     def loss():
         outputs = model(inputs, training=True)
-        values = model.loss_terms(outputs)
         total = 0.0
         for name in terms:
-            value, weight = values[name]
+            value, weight = model.objectives[name].loss(outputs)
             weight = ops.cast(weight, "float32")
             total = total + ops.sum(value * weight) / ops.sum(weight)
         return total
@@ -21,20 +21,29 @@ def gradients(model, inputs, terms):
     return gradients_of(loss, model)
 
 
-def with_right_predictions(outputs, logits="mlm_logits"):
+def arrays(outputs, dtype=None):
+    """What a model's `call` returned, as NumPy arrays."""
+    return keras.tree.map_structure(lambda x: np.array(x, dtype), outputs)
+
+
+def with_right_predictions(outputs, logits=None):
     """The outputs, with targets that are predicted and sampled in unused slots.
 
     In the first example, too, so that some predictions count as right.
     """
-    right = np.array(outputs["masked_weights"]) == 0
+    logits = outputs["mlm"].logits if logits is None else logits
+    texts = {n: x for n, x in outputs.items() if hasattr(x, "target_ids")}
+    right = np.array([*texts.values()][0].masking.weights) == 0
     assert 0 < right.sum() < right[1:].size
     right[0] = True
-    likeliest = np.argmax(outputs[logits], -1)
-    return outputs | {
-        name: np.where(right, likeliest, outputs[name]).astype("int32")
-        for name in ("target_ids", "sampled_ids")
-        if name in outputs
-    }
+
+    def changed(record):
+        names = {"target_ids", "sampled_ids"} & {*record._fields}
+        likeliest = np.argmax(logits, -1)
+        new = {n: np.where(right, likeliest, getattr(record, n)) for n in names}
+        return record._replace(**{n: x.astype("int32") for n, x in new.items()})
+
+    return outputs | {name: changed(record) for name, record in texts.items()}
 
 
 def kill(model):

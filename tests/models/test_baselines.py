@@ -2,9 +2,7 @@ import numpy as np
 import pytest
 
 from keras_corrupt.models.baselines import unigram_baseline
-from keras_corrupt.models.replaced_token_detection.generator_discriminator import (
-    random_detector,
-)
+from keras_corrupt.objectives.replaced_tokens import random_detector
 
 
 def test_unigram_loss_and_accuracy_by_hand():

@@ -5,13 +5,13 @@ import numpy as np
 import pytest
 from keras import ops
 
+from keras_corrupt.corruption import corrupters
 from keras_corrupt.models import CocoLM
-from keras_corrupt.models.coco_lm import objective
-from keras_corrupt.models.replaced_token_detection import masked_lm_generator
+from keras_corrupt.objectives import contrastive
 from keras_corrupt.training import PretrainConfig
 from keras_corrupt.training.runner import check_batch_size
 from tests.conftest import SIZES, make_inputs
-from tests.models.conftest import gradients
+from tests.models.conftest import arrays, gradients
 from tests.models.make_coco_lm import (
     log_softmax,
     make,
@@ -47,21 +47,15 @@ def contrastive_by_loops(first, second):
 
 def expected_terms(model, inputs, outputs):
     """All losses in NumPy, from logits, and from [CLS] of both views."""
-    o = {name: np.array(x) for name, x in outputs.items()}
-    weights, real, targets = (
-        o["masked_weights"],
-        inputs["padding_mask"],
-        o["target_ids"],
-    )
-    positions, replaced = (
-        o["masked_positions"],
-        inputs["token_ids"] != o["corrupted_ids"],
-    )
-    terms = {"mlm": mean(-at(log_softmax(o["mlm_logits"]), targets), weights)}
-    copying = 1 / (1 + np.exp(o["rtd_logits"]))
+    o = arrays(outputs)
+    text, real = o["corrupted"], inputs["padding_mask"]
+    (positions, weights), targets = text.masking, text.target_ids
+    replaced = inputs["token_ids"] != text.token_ids
+    terms = {"mlm": mean(-at(log_softmax(o["mlm"].logits), targets), weights)}
+    copying = 1 / (1 + np.exp(o["rtd"].logits))
     terms["rtd"] = mean(-np.log(np.where(replaced, 1 - copying, copying)), real)
     if model.token_task == "all_token_lm":
-        hidden = np.array(model.encoder({**inputs, "token_ids": o["corrupted_ids"]}))
+        hidden = np.array(model.encoder({**inputs, "token_ids": text.token_ids}))
         head = model.discriminator.vocabulary_head
         table = np.array(model.encoder.embeddings.token.embeddings)
         softmax = np.exp(log_softmax(hidden @ table.T + np.array(head.bias)))
@@ -69,7 +63,7 @@ def expected_terms(model, inputs, outputs):
         terms["lm"] = mean(-np.log(~replaced * copying + (1 - copying) * softmax), real)
         del terms["rtd"]
     elif model.token_task != "rtd":
-        softmax = at(np.exp(log_softmax(o["lm_logits"])), targets)
+        softmax = at(np.exp(log_softmax(o["lm"].logits)), targets)
         copying = np.take_along_axis(copying, positions, 1)
         same = np.take_along_axis(~replaced, positions, 1)
         probability = same * copying + (1 - copying) * softmax
@@ -77,7 +71,7 @@ def expected_terms(model, inputs, outputs):
             probability = softmax
         terms["lm"] = mean(-np.log(probability), weights)
     if model.sequence_task == "scl":
-        views = ({**inputs, "token_ids": o["corrupted_ids"]}, inputs)
+        views = ({**inputs, "token_ids": text.token_ids}, inputs)
         terms["scl"] = contrastive_by_loops(
             *(np.array(model.encoder(view))[:, 0].astype("float64") for view in views)
         )
@@ -91,13 +85,11 @@ def test_loss_equals_numpy(token_task, sequence_task, inputs):
     model = scrambled(make(mask_rate=0.5, crop_fraction=1.0, **options))
     outputs = model(inputs)
     # Some samples are the originals: copying shows.
-    outputs["sampled_ids"] = np.where(
-        np.arange(10) % 2, outputs["target_ids"], outputs["sampled_ids"]
-    ).astype("int32")
+    text = outputs["corrupted"]
+    fixed = np.where(np.arange(10) % 2, text.target_ids, text.sampled_ids)
     with pytest.MonkeyPatch.context() as patch:
-        fixed = outputs["sampled_ids"]
-        patch.setattr(masked_lm_generator, "sample_tokens", lambda *_: fixed)
-        masks = {n: outputs[f"masked_{n}"] for n in ("positions", "weights")}
+        patch.setattr(corrupters, "sample_tokens", lambda *_: fixed.astype("int32"))
+        masks = text.masking._asdict()
         given = {**inputs, **{f"masked_{n}": np.array(x) for n, x in masks.items()}}
         outputs = model(given)
     loss = float(model.compute_loss(inputs, y_pred=outputs))
@@ -124,9 +116,9 @@ def test_rows_of_padding_are_no_negatives():
     views = rng.normal(size=(5, 2, 8)).astype("float32")
     views[3] = 0.0  # whatever it is
     present = np.array([True, True, True, False, True])
-    unit = objective.unit_vectors(views)
+    unit = contrastive.unit_vectors(views)
     same = np.eye(5, dtype=bool)
-    loss = objective.contrastive_loss(objective.cosines(unit, unit), same, present)
+    loss = contrastive.contrastive_loss(contrastive.cosines(unit, unit), same, present)
     loss = np.array(loss)
     assert np.isfinite(loss).all()
     rest = views[present].astype("float64")
@@ -221,7 +213,7 @@ def test_a_transform_may_come_before_the_contrast(inputs):
     """Without it, the vectors of [CLS] are contrasted: `test_loss_equals_numpy`."""
     model = scrambled(make(crop_fraction=1.0, sequence_transform=True))
     outputs = model(inputs)
-    hidden = model.encoder({**inputs, "token_ids": outputs["corrupted_ids"]})
+    hidden = model.encoder({**inputs, "token_ids": outputs["corrupted"].token_ids})
     head = model.discriminator.sequence_head
     kernel, bias = (np.array(v, "float64") for v in head.transform.variables)
     gamma, beta = (np.array(v, "float64") for v in head.norm.variables)
@@ -230,7 +222,7 @@ def test_a_transform_may_come_before_the_contrast(inputs):
     x = (x - x.mean(-1, keepdims=True)) / x.std(-1, keepdims=True)
     x = x * gamma + beta
     x /= np.linalg.norm(x, axis=-1, keepdims=True)
-    found = np.array(outputs["cosines"])[:, 0, :, 0]  # of the first views
+    found = np.array(outputs["views"].cosines)[:, 0, :, 0]  # of the first views
     np.testing.assert_allclose(found, x @ x.T, atol=1e-3)
     scl = gradients(model, inputs, ["scl"])
     assert all(np.abs(scl[id(v)]).max() > 0 for v in head.trainable_variables)
@@ -267,13 +259,14 @@ def test_samples_are_drawn_without_dropout_and_learned_with_it(inputs, monkeypat
         seen.append(np.array(logits))
         return ops.cast(ops.argmax(logits, axis=-1), "int32")
 
-    monkeypatch.setattr(masked_lm_generator, "sample_tokens", sample)
+    monkeypatch.setattr(corrupters, "sample_tokens", sample)
     model = scrambled(make(generator={"dropout": 0.5}))
     outputs = model(inputs, training=True)
-    masked = {**inputs, "token_ids": outputs["masked_ids"]}
-    expected = model.generator(masked, outputs["masked_positions"], training=False)
+    masked = {**inputs, "token_ids": outputs["mlm"].token_ids}
+    positions = outputs["corrupted"].masking.positions
+    expected = model.generator(masked, positions, training=False)
     np.testing.assert_allclose(seen[0], np.array(expected), atol=1e-5)
-    assert abs(seen[0] - np.array(outputs["mlm_logits"])).max() > 0.1
+    assert abs(seen[0] - np.array(outputs["mlm"].logits)).max() > 0.1
     monkeypatch.undo()
     found = gradients(model, inputs, ["mlm"])  # still learns
     assert any(sizes_of(found, model.generator.encoder.layers_[0]))
@@ -283,13 +276,14 @@ def test_samples_are_drawn_without_dropout_and_learned_with_it(inputs, monkeypat
 def test_special_tokens_may_be_masked_padding_not(model):
     inputs = make_inputs(batch=40)
     outputs = model(inputs)
-    targets = np.array(outputs["target_ids"])[np.array(outputs["masked_weights"]) > 0]
+    text = outputs["corrupted"]
+    targets = np.array(text.target_ids)[np.array(text.masking.weights) > 0]
     assert {2, 3} < set(targets.tolist()) and 0 not in targets
 
 
 def test_random_replacements_are_uniform():
     model = make(replacements="random", mask_rate=0.9)
-    sampled = model(make_inputs(batch=300))["sampled_ids"]
+    sampled = model(make_inputs(batch=300))["corrupted"].sampled_ids
     counts = np.bincount(np.array(sampled).ravel(), minlength=50)
     expected = counts.sum() / 50
     assert len(counts) == 50

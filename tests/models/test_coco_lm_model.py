@@ -9,6 +9,7 @@ from keras_corrupt.models import load_preset
 from keras_corrupt.models.baselines import Unigram
 from keras_corrupt.training import AdamW
 from tests.conftest import COMPILED
+from tests.models.conftest import arrays
 from tests.models.make_coco_lm import log_softmax, make, mean, scrambled
 
 
@@ -20,38 +21,39 @@ def model():
 
 def test_metrics_equal_numpy(model, inputs):
     bias = model.discriminator.head.classifier.bias  # so that some are found original
-    bias.assign(bias - ops.mean(model(inputs)["rtd_logits"]))
+    bias.assign(bias - ops.mean(model(inputs)["rtd"].logits))
     bias = model.discriminator.vocabulary_head.bias  # and some are not copied
     bias.assign(np.random.default_rng(0).normal(scale=30, size=50))
     model.reset_metrics()
     outputs = model(inputs)
     loss = model.compute_loss(inputs, y_pred=outputs)
     assert np.isfinite(float(loss))
-    o = {name: np.array(x) for name, x in outputs.items()}
+    o = arrays(outputs)
     metrics = {m.name: float(m.result()) for m in model.metrics}
     assert set(model.metric_names) < set(metrics)
 
-    original = (inputs["token_ids"] == o["corrupted_ids"]) * inputs["padding_mask"]
-    copied = mean(o["rtd_logits"] <= 0, original)
+    text = o["corrupted"]
+    original = (inputs["token_ids"] == text.token_ids) * inputs["padding_mask"]
+    copied = mean(o["rtd"].logits <= 0, original)
     assert 0 < copied < 1
     assert metrics["original_copy_accuracy"] == pytest.approx(copied, rel=1e-5)
-    copying = 1 / (1 + np.exp(o["rtd_logits"]))
-    copying = np.take_along_axis(copying, o["masked_positions"], 1)[..., None]
-    probabilities = (1 - copying) * np.exp(log_softmax(o["lm_logits"]))
-    read = o["sampled_ids"][..., None]
+    copying = 1 / (1 + np.exp(o["rtd"].logits))
+    copying = np.take_along_axis(copying, text.masking.positions, 1)[..., None]
+    probabilities = (1 - copying) * np.exp(log_softmax(o["lm"].logits))
+    read = text.sampled_ids[..., None]
     np.put_along_axis(
         probabilities, read, np.take_along_axis(probabilities, read, -1) + copying, -1
     )
     likeliest = probabilities.argmax(-1)
-    np.testing.assert_array_equal(o["corrected_ids"], likeliest)
-    assert 0.1 < (likeliest == o["sampled_ids"]).mean() < 0.9
-    same = o["sampled_ids"] == o["target_ids"]
+    np.testing.assert_array_equal(o["lm"].corrected_ids, likeliest)
+    assert 0.1 < (likeliest == text.sampled_ids).mean() < 0.9
+    same = text.sampled_ids == text.target_ids
     for name, which in (("original", same), ("replaced", ~same)):
-        weights = o["masked_weights"] * which
-        right = mean(likeliest == o["target_ids"], weights) if weights.any() else 0.0
+        weights = text.masking.weights * which
+        right = mean(likeliest == text.target_ids, weights) if weights.any() else 0.0
         assert metrics[f"{name}_lm_accuracy"] == pytest.approx(right, rel=1e-5)
 
-    cosines = o["cosines"].astype("float64")
+    cosines = o["views"].cosines.astype("float64")
     positive = np.array([cosines[i, 0, i, 1] for i in range(6)])
     assert metrics["positive_cosine"] == pytest.approx(positive.mean(), rel=1e-5)
     different = np.array(

@@ -2,11 +2,11 @@ import numpy as np
 import pytest
 from keras import ops
 
+from keras_corrupt.corruption.corrupted import Corrupted
 from keras_corrupt.models import Electra
-from keras_corrupt.models.replaced_token_detection import objective
 from keras_corrupt.training import AdamW
 from tests.conftest import COMPILED, make_inputs
-from tests.models.conftest import gradients, with_right_predictions
+from tests.models.conftest import arrays, gradients, with_right_predictions
 
 
 def make(sizes, dropout=0.0, **kwargs):
@@ -20,19 +20,21 @@ def test_loss_equals_numpy(sizes, inputs):
     outputs = with_right_predictions(model(inputs))
     loss = float(model.compute_loss(inputs, y_pred=outputs))
 
-    o = {name: np.array(x, "float64") for name, x in outputs.items()}
-    logits, targets = o["mlm_logits"], o["target_ids"].astype(int)
+    o = arrays(outputs, "float64")
+    text = o["corrupted"]
+    logits, targets = o["mlm"].logits, text.target_ids.astype(int)
+    weights = text.masking.weights
     logs = logits - np.log(np.exp(logits).sum(-1, keepdims=True))
     nll = -np.take_along_axis(logs, targets[..., None], -1)[..., 0]
-    mlm = (nll * o["masked_weights"]).sum() / o["masked_weights"].sum()
+    mlm = (nll * weights).sum() / weights.sum()
 
-    original, corrupted = inputs["token_ids"], o["corrupted_ids"]
+    original, corrupted = inputs["token_ids"], text.token_ids
     replaced = original != corrupted
-    d = 1 / (1 + np.exp(-o["rtd_logits"]))
+    d = 1 / (1 + np.exp(-o["rtd"].logits))
     bce = -np.where(replaced, np.log(d), np.log(1 - d))
     rtd = (bce * inputs["padding_mask"]).sum() / inputs["padding_mask"].sum()
 
-    assert 0 < replaced.sum() <= o["masked_weights"].sum()
+    assert 0 < replaced.sum() <= weights.sum()
     assert loss == pytest.approx(mlm + 50 * rtd, rel=1e-5)
     metrics = {m.name: float(m.result()) for m in model.metrics}
     assert metrics["mlm_loss"] == pytest.approx(mlm, rel=1e-5)
@@ -45,15 +47,15 @@ def test_loss_equals_numpy(sizes, inputs):
     assert metrics["replaced_fraction"] == pytest.approx(fraction)
     for name, ids in (
         ("mlm_accuracy", logits.argmax(-1)),
-        ("sampled_accuracy", o["sampled_ids"]),
+        ("sampled_accuracy", text.sampled_ids),
     ):
-        right = (ids == targets) * o["masked_weights"]
-        assert metrics[name] == pytest.approx(right.sum() / o["masked_weights"].sum())
+        right = (ids == targets) * weights
+        assert metrics[name] == pytest.approx(right.sum() / weights.sum())
     assert metrics["mlm_accuracy"] > 0
 
 
 def test_logits_are_no_coarser_in_bfloat16(sizes, inputs):
-    logits = make(sizes, dtype="mixed_bfloat16")(inputs)["rtd_logits"]
+    logits = make(sizes, dtype="mixed_bfloat16")(inputs)["rtd"].logits
     coarse = ops.cast(ops.cast(logits, "bfloat16"), "float32")
     assert not np.array_equal(logits, coarse)
 
@@ -65,14 +67,15 @@ def test_auc_is_the_probability_of_ranking_right(sizes, spread):
     model.compile(optimizer=AdamW(1e-3))
     outputs = dict(model(inputs))
     rng = np.random.default_rng(0)
-    replaced = np.array(outputs["replaced"])
+    replaced = np.array(outputs["rtd"].replaced)
     logits = spread * (rng.normal(size=replaced.shape) + 2 * replaced) - 2
-    outputs["rtd_logits"] = ops.convert_to_tensor(logits.astype("float32"))
+    logits = logits.astype("float32")
+    outputs["rtd"] = outputs["rtd"]._replace(logits=ops.convert_to_tensor(logits))
     model.compute_loss(inputs, y_pred=outputs)
     real = inputs["padding_mask"] == 1
     positive = logits[real & (replaced == 1)][:, None]
     negative = logits[real & (replaced == 0)][None, :]
-    assert float(model.auc.result()) == pytest.approx(
+    assert float(model.objectives["rtd"].auc.result()) == pytest.approx(
         (positive > negative).mean(), abs=0.02
     )
 
@@ -80,24 +83,21 @@ def test_auc_is_the_probability_of_ranking_right(sizes, spread):
 def test_a_sampled_original_counts_as_original():
     original = np.array([[5, 6, 7, 8]])
     corrupted = np.array([[5, 9, 7, 8]])  # position 2 was sampled, and came out as 7
-    labels = np.array(objective.replaced_labels(original, corrupted))
-    assert labels.tolist() == [[0, 1, 0, 0]]
+    text = Corrupted(original, corrupted, None, None, None)
+    assert np.array(text.replaced).tolist() == [[0, 1, 0, 0]]
 
 
 def test_corruption_touches_chosen_positions_only(sizes, inputs):
     outputs = make(sizes)(inputs)
-    corrupted, masked = (
-        np.array(outputs[name]) for name in ("corrupted_ids", "masked_ids")
-    )
+    text = outputs["corrupted"]
+    corrupted, masked = np.array(text.token_ids), np.array(outputs["mlm"].token_ids)
     chosen = np.zeros(corrupted.shape, bool)
-    positions, weights = (
-        np.array(outputs[f"masked_{name}"]) for name in ("positions", "weights")
-    )
+    positions, weights = map(np.array, text.masking)
     rows, slots = np.nonzero(weights)
     chosen[rows, positions[rows, slots]] = True
     assert (corrupted[~chosen] == inputs["token_ids"][~chosen]).all()
     assert (masked[chosen] == 4).all()
-    sampled = np.array(outputs["sampled_ids"])
+    sampled = np.array(text.sampled_ids)
     assert (corrupted[rows, positions[rows, slots]] == sampled[rows, slots]).all()
 
 
@@ -144,7 +144,7 @@ def test_static_masks_are_used(sizes, inputs):
     outputs = model(
         {**inputs, "masked_positions": positions, "masked_weights": weights}
     )
-    masked = np.array(outputs["masked_ids"])
+    masked = np.array(outputs["mlm"].token_ids)
     assert (masked[:, 1:3] == 4).all()
     rest = np.delete(masked, [1, 2], axis=1)
     assert (rest == np.delete(inputs["token_ids"], [1, 2], axis=1)).all()
@@ -220,12 +220,12 @@ def test_a_new_batch_size_and_length_work(sizes):
     for batch, length in ((1, 8), (3, 24)):
         inputs = make_inputs(batch, length)
         outputs = model(inputs)
-        assert outputs["rtd_logits"].shape == (batch, length)
+        assert outputs["rtd"].logits.shape == (batch, length)
         # each sequence is judged as it would be alone
-        corrupted = {**inputs, "token_ids": np.array(outputs["corrupted_ids"])}
+        corrupted = {**inputs, "token_ids": np.array(outputs["corrupted"].token_ids)}
         last = {name: array[-1:] for name, array in corrupted.items()}
         np.testing.assert_allclose(
             np.array(model.discriminator(last))[0],
-            np.array(outputs["rtd_logits"])[-1],
+            np.array(outputs["rtd"].logits)[-1],
             atol=1e-5,
         )

@@ -12,14 +12,16 @@ def test_loss_equals_numpy(sizes, inputs):
     sizes["discriminator"] |= {"dropout": 0.0, "attention_dropout": 0.0}
     model = ElectraTT(**sizes, rtd_weight=7.0)
     model.compile(optimizer=AdamW(1e-3))
-    outputs = with_right_predictions(model(inputs), "sampled_logits")
+    outputs = with_right_predictions(
+        outputs := model(inputs), outputs["predictions"].logits
+    )
     loss = float(model.compute_loss(inputs, y_pred=outputs))
-    ids, corrupted = inputs["token_ids"], np.array(outputs["corrupted_ids"])
+    ids, corrupted = inputs["token_ids"], np.array(outputs["corrupted"].token_ids)
 
     learned = ~np.isin(ids, [0, 2, 3])
     losses = np.array(model.generator.head.loss(model.generator(inputs), ids))
     replaced = ids != corrupted
-    assert 0 < replaced.sum() <= np.array(outputs["masked_weights"]).sum()
+    assert 0 < replaced.sum() <= np.array(outputs["corrupted"].masking.weights).sum()
     logits = np.array(model.discriminator({**inputs, "token_ids": corrupted}))
     d = 1 / (1 + np.exp(-logits.astype("float64")))
     rtd = -np.where(replaced, np.log(d), np.log(1 - d))[inputs["padding_mask"] == 1]
@@ -30,8 +32,9 @@ def test_loss_equals_numpy(sizes, inputs):
     assert metrics["replaced_fraction"] == pytest.approx(
         replaced.sum() / inputs["padding_mask"].sum()
     )
-    right = np.argmax(outputs["sampled_logits"], -1) == outputs["target_ids"]
-    weights = np.array(outputs["masked_weights"])
+    predictions = outputs["predictions"]
+    right = np.argmax(predictions.logits, -1) == predictions.target_ids
+    weights = np.array(predictions.masking.weights)
     accuracy = (right * weights).sum() / weights.sum()
     assert accuracy > 0 and metrics["cloze_accuracy"] == pytest.approx(accuracy)
 

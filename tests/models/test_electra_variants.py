@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from keras import ops
 
+from keras_corrupt.corruption import Masking, corrupters
 from keras_corrupt.downstream import TextClassifier
 from keras_corrupt.models import (
     AdversarialElectra,
@@ -15,7 +16,7 @@ from keras_corrupt.models import (
 )
 from keras_corrupt.models.electra import cost
 from keras_corrupt.training import AdamW
-from tests.models.conftest import gradients
+from tests.models.conftest import arrays, gradients
 
 #: Logits of four tokens.
 LOGITS = np.array([0.0, 1.0, 2.0, -1.0])
@@ -60,7 +61,9 @@ def test_samples_follow_the_softmax_that_is_asked_for(sizes, options, expected):
     model = Electra(**sizes, **options)
     logits = ops.convert_to_tensor(np.tile(LOGITS.astype("float32"), (1, draws, 1)))
     original = np.full((1, draws), 1, "int32")
-    found = model.sample_replacements(None, None, original, logits, training=False)
+    positions = np.arange(draws, dtype="int32")[None]
+    everywhere = Masking(positions, np.ones((1, draws), "float32"))
+    found = model.corrupter.fill(original, everywhere, logits).sampled_ids
     frequencies = np.bincount(np.array(found)[0], minlength=4) / draws
     # Five standard deviations of a frequency; of an impossible token there is none.
     margin = 5 * np.sqrt(expected * (1 - expected) / draws)
@@ -74,7 +77,7 @@ def test_temperatures_that_are_none(sizes, temperature):
 
 
 def rtd_loss(model, outputs):
-    values, weights = map(np.array, model.loss_terms(outputs)["rtd"])
+    values, weights = map(np.array, model.objectives["rtd"].loss(outputs))
     return (values * weights).sum() / weights.sum(), weights
 
 
@@ -87,7 +90,7 @@ def test_the_discriminator_learns_where_it_should(sizes, inputs, where):
 
     real = inputs["padding_mask"]
     masked = np.zeros(real.shape)
-    chosen = np.array(outputs["masked_positions"]), np.array(outputs["masked_weights"])
+    chosen = map(np.array, outputs["corrupted"].masking)
     for row, (positions, used) in enumerate(zip(*chosen, strict=True)):
         masked[row, positions[used > 0]] = 1
     if where == "random":
@@ -98,8 +101,8 @@ def test_the_discriminator_learns_where_it_should(sizes, inputs, where):
         assert (weights != rtd_loss(model, model(inputs))[1]).any()  # drawn anew
         masked = weights
     learned = real if where == "all" else masked
-    d = 1 / (1 + np.exp(-np.array(outputs["rtd_logits"], "float64")))
-    replaced = np.array(outputs["corrupted_ids"]) != inputs["token_ids"]
+    d = 1 / (1 + np.exp(-np.array(outputs["rtd"].logits, "float64")))
+    replaced = np.array(outputs["corrupted"].token_ids) != inputs["token_ids"]
     losses = -np.where(replaced, np.log(d), np.log(1 - d))
     assert found == pytest.approx((losses * learned).sum() / learned.sum(), rel=1e-5)
 
@@ -109,15 +112,15 @@ def test_metrics_are_of_all_tokens_wherever_it_learns(sizes, inputs):
     model.compile(AdamW(1e-3))
     outputs = model(inputs)
     real = inputs["padding_mask"] == 1
-    replaced = (np.array(outputs["corrupted_ids"]) != inputs["token_ids"]) & real
+    replaced = (np.array(outputs["corrupted"].token_ids) != inputs["token_ids"]) & real
     # All that is replaced is found, and as many others are taken for it, unmasked ones.
     flagged = replaced.copy()
-    masked = np.array(outputs["masked_positions"])
+    masked = np.array(outputs["corrupted"].masking.positions)
     others = real & ~replaced
     np.put_along_axis(others, masked, False, axis=1)
     flagged[np.unravel_index(np.flatnonzero(others)[: replaced.sum()], real.shape)] = 1
     logits = np.where(flagged, 3.0, -3.0).astype("float32")
-    outputs = {**outputs, "rtd_logits": ops.convert_to_tensor(logits)}
+    outputs["rtd"] = outputs["rtd"]._replace(logits=ops.convert_to_tensor(logits))
     model.compute_loss(inputs, y_pred=outputs)
     metrics = {m.name: float(m.result()) for m in model.metrics}
     assert metrics["replaced_fraction"] == pytest.approx(replaced.sum() / real.sum())
@@ -199,13 +202,17 @@ def test_the_second_stage_starts_from_the_generator(sizes, inputs):
 
 def adversarial_numbers(model, outputs):
     """q, rewards and baselines at the masked positions, by the thesis's formulas."""
-    o = {name: np.array(x, "float64") for name, x in outputs.items()}
-    q = np.exp(o["mlm_logits"])
+    o = arrays(outputs, "float64")
+    q = np.exp(o["mlm"].logits)
     q /= q.sum(-1, keepdims=True)
-    positions, sampled = (o[n].astype(int) for n in ("masked_positions", "sampled_ids"))
-    original = 1 / (1 + np.exp(np.take_along_axis(o["rtd_logits"], positions, 1)))
-    right = np.where(sampled == o["target_ids"], original, 1 - original)
-    masked = {"token_ids": outputs["masked_ids"]}
+    text = o["corrupted"]
+    positions, sampled = (
+        text.masking.positions.astype(int),
+        text.sampled_ids.astype(int),
+    )
+    original = 1 / (1 + np.exp(np.take_along_axis(o["rtd"].logits, positions, 1)))
+    right = np.where(sampled == text.target_ids, original, 1 - original)
+    masked = {"token_ids": outputs["mlm"].token_ids}
     return q, sampled, -np.log(right), masked, o
 
 
@@ -219,13 +226,12 @@ def test_adversarial_losses_equal_numpy(sizes, inputs):
     q, sampled, reward, masked, o = adversarial_numbers(model, outputs)
 
     states = np.array(model.generator.encoder({**inputs, **masked}), "float64")
-    states = np.take_along_axis(states, o["masked_positions"].astype(int)[..., None], 1)
+    positions, weights = o["corrupted"].masking
+    states = np.take_along_axis(states, positions.astype(int)[..., None], 1)
     score = states @ np.array(model.generator.baseline.kernel, "float64")[:, 0]
     np.testing.assert_allclose(o["baseline_logits"], score, atol=1e-5)
     sigmoid = 1 / (1 + np.exp(-score))
     baseline = -np.log(sigmoid)
-
-    weights = o["masked_weights"]
 
     def mean(x):
         return (x * weights).sum() / weights.sum()
@@ -248,20 +254,19 @@ def test_the_generator_ascends_reinforces_gradient(sizes, inputs, monkeypatch):
     sizes["discriminator"] |= {"dropout": 0.0, "attention_dropout": 0.0}
     model = AdversarialElectra(**sizes)
     scramble(model)
-    kept = {name: np.array(x) for name, x in model(inputs).items()}
-    monkeypatch.setattr(
-        model,
-        "sample_replacements",
-        lambda *_: ops.convert_to_tensor(kept["sampled_ids"]),
-    )
-    static = {n: kept[n] for n in ("masked_positions", "masked_weights")}
+    kept = arrays(model(inputs))
+    sampled_ids = ops.convert_to_tensor(kept["corrupted"].sampled_ids)
+    monkeypatch.setattr(corrupters, "sample_tokens", lambda *_: sampled_ids)
+    masking = kept["corrupted"].masking._asdict()
+    static = {f"masked_{name}": x for name, x in masking.items()}
     found, baseline = (
         gradients(model, {**inputs, **static}, [term])
         for term in ("reinforce", "baseline")
     )
     q, sampled, reward, _, o = adversarial_numbers(model, kept)
     advantage = reward - np.log1p(np.exp(-o["baseline_logits"]))
-    advantage *= o["masked_weights"] / o["masked_weights"].sum()
+    weights = o["corrupted"].masking.weights
+    advantage *= weights / weights.sum()
     ascent = advantage[..., None] * (np.eye(50)[sampled] - q)
     np.testing.assert_allclose(
         found[id(model.generator.head.bias)], -ascent.sum((0, 1)), atol=1e-6

@@ -3,7 +3,6 @@ import numpy as np
 import pytest
 
 from keras_corrupt.corruption import (
-    Masking,
     choose_positions,
     gather_tokens,
     maskable_tokens,
@@ -11,10 +10,11 @@ from keras_corrupt.corruption import (
 )
 from keras_corrupt.models import Electric
 from keras_corrupt.models.electra_tt import objective as electra_tt
-from keras_corrupt.models.electric import cost, objective
+from keras_corrupt.models.electric import cost
+from keras_corrupt.objectives import noise_contrastive as objective
 from keras_corrupt.training import AdamW
 from tests.conftest import COMPILED, SIZES, make_inputs
-from tests.models.conftest import gradients
+from tests.models.conftest import arrays, gradients
 
 
 def make(sizes, dropout=0.0, **kwargs):
@@ -41,7 +41,7 @@ def test_loss_equals_numpy(sizes, inputs):
     model.compile(optimizer=AdamW(1e-3))
     outputs = model(inputs)
     loss = float(model.compute_loss(inputs, y_pred=outputs))
-    o = {name: np.array(x) for name, x in outputs.items()}
+    o = arrays(outputs)
 
     states = model.generator(inputs)
     positions = np.tile(np.arange(20, dtype="int32"), (6, 1))
@@ -52,9 +52,10 @@ def test_loss_equals_numpy(sizes, inputs):
     cloze = -np.take_along_axis(log_q, ids[..., None], -1)[..., 0]
 
     noise = np.zeros(ids.shape, bool)
-    rows, slots = np.nonzero(o["masked_weights"])
-    noise[rows, o["masked_positions"][rows, slots]] = True
-    corrupted = o["corrupted_ids"]
+    positions, weights = o["corrupted"].masking
+    rows, slots = np.nonzero(weights)
+    noise[rows, positions[rows, slots]] = True
+    corrupted = o["corrupted"].token_ids
     energies = np.array(model.discriminator({**inputs, "token_ids": corrupted}))
     k, n = noise.sum(1, keepdims=True), learned.sum(1, keepdims=True)
     real = inputs["padding_mask"].sum(1, keepdims=True)
@@ -81,9 +82,10 @@ def test_a_sampled_original_counts_as_noise(sizes, inputs):
     model.generator.head.bias.assign(bias)
     ids = np.where(np.isin(inputs["token_ids"], [0, 2, 3]), inputs["token_ids"], 7)
     outputs = model({**inputs, "token_ids": ids.astype("int32")})
-    np.testing.assert_array_equal(np.array(outputs["corrupted_ids"]), ids)
-    counted = np.array(outputs["replaced"]).sum(1)
-    np.testing.assert_array_equal(counted, np.array(outputs["masked_weights"]).sum(1))
+    np.testing.assert_array_equal(np.array(outputs["corrupted"].token_ids), ids)
+    counted = np.array(outputs["rtd"].replaced).sum(1)
+    weights = np.array(outputs["corrupted"].masking.weights)
+    np.testing.assert_array_equal(counted, weights.sum(1))
     assert counted.min() > 5
 
 
@@ -92,8 +94,8 @@ def test_odds_are_finite_where_nothing_is_left(sizes):
     ids = np.array([[2, 9, 3, 0], [2, 3, 0, 0]], "int32")
     model = make(sizes)
     outputs = model(ids)
-    assert np.isfinite(np.array(outputs["rtd_logits"])).all()
-    assert np.array(outputs["replaced"]).tolist() == [[0, 1, 0, 0], [0, 0, 0, 0]]
+    assert np.isfinite(np.array(outputs["rtd"].logits)).all()
+    assert np.array(outputs["rtd"].replaced).tolist() == [[0, 1, 0, 0], [0, 0, 0, 0]]
 
 
 def test_algorithm_1_equals_numpy():
@@ -249,10 +251,9 @@ def test_q_is_a_constant_to_the_discriminators_loss(sizes, inputs):
 
 
 def test_corruption_touches_chosen_positions_only(sizes, inputs):
-    outputs = {name: np.array(x) for name, x in make(sizes)(inputs).items()}
-    masking = Masking(outputs["masked_positions"], outputs["masked_weights"])
-    sampled = np.array(objective.sampled_labels(masking, 20)) == 1
-    ids, corrupted = inputs["token_ids"], outputs["corrupted_ids"]
+    text = arrays(make(sizes)(inputs))["corrupted"]
+    sampled = np.array(objective.sampled_labels(text.masking, 20)) == 1
+    ids, corrupted = inputs["token_ids"], text.token_ids
     assert (ids[~sampled] == corrupted[~sampled]).all()
     assert (ids[sampled] != corrupted[sampled]).any()
     assert not np.isin(ids[sampled], [0, 2, 3]).any()
@@ -272,7 +273,8 @@ def test_probabilities_of_a_sample_are_those_of_the_objective(sizes, tokenizer):
     p_hat = np.exp(-np.array(model.discriminator(inputs)))[0]
     # As in training: two of eight tokens, of which [CLS] and [SEP] are never sampled.
     n, k = 6, 2
-    assert np.array(model.corrupt(inputs)["masked_weights"]).sum() == k
+    corrupted, _, _ = model.corrupter.corrupt(inputs)
+    assert np.array(corrupted.masking.weights).sum() == k
     expected = k * q / (k * q + (n - k) * p_hat)
     np.testing.assert_allclose(score.probabilities[1:-1], expected[1:-1], rtol=1e-4)
     assert score.probabilities[0] == score.probabilities[-1] == 0

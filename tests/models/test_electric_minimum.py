@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from keras_corrupt.corruption import choose_positions, replace_tokens
-from keras_corrupt.models.electric import objective
+from keras_corrupt.objectives import noise_contrastive as objective
 
 LENGTH, WORDS = 4, 3
 TEXTS = np.array([*itertools.product(range(WORDS), repeat=LENGTH)])

@@ -4,9 +4,12 @@ import numpy as np
 import pytest
 
 from keras_corrupt import models
-from keras_corrupt.models.masked_lm.examples import describe_predictions
-from keras_corrupt.models.replace_mlm.examples import describe_restorations
-from keras_corrupt.models.replaced_token_detection.examples import describe_detections
+from keras_corrupt.corruption import Masking
+from keras_corrupt.corruption.corrupted import Corrupted, Predictions
+from keras_corrupt.objectives.masked_tokens import MaskedTokens
+from keras_corrupt.objectives.rendering import render
+from keras_corrupt.objectives.replaced_tokens import Detections, ReplacedTokens
+from keras_corrupt.objectives.restored_tokens import RestoredTokens
 
 #: Ids 5 to 11 of the tokenizer: the a cat dog sat ran on; 17 is ##s.
 INPUTS = {
@@ -16,15 +19,17 @@ INPUTS = {
 }
 
 
-class Model:
-    """A model whose outputs are given."""
+def described(objective, tokenizer, **outputs):
+    def describe(row, ids):
+        return objective().describe(outputs, row, ids, tokenizer.readable)
 
-    def __init__(self, tokenizer, outputs):
-        self.tokenizer, self.outputs = tokenizer, outputs
+    return render(tokenizer, INPUTS, describe)
 
-    def __call__(self, inputs, training):
-        assert not training
-        return self.outputs
+
+def detections(tokenizer, corrupted_ids, logits):
+    text = Corrupted(INPUTS["token_ids"], corrupted_ids, None, None, None)
+    found = Detections(logits, text.replaced, INPUTS["padding_mask"])
+    return described(ReplacedTokens, tokenizer, corrupted=text, rtd=found)
 
 
 def test_detections(tokenizer):
@@ -35,8 +40,7 @@ def test_detections(tokenizer):
     logits[0, 2] = np.log(0.9 / 0.1)
     logits[0, 3] = np.log(0.75 / 0.25)  # an original token, suspected
     logits[0, 5] = 9.0  # padding: not shown
-    model = Model(tokenizer, {"corrupted_ids": corrupted_ids, "rtd_logits": logits})
-    assert describe_detections(model, INPUTS) == [
+    assert detections(tokenizer, corrupted_ids, logits) == [
         "[CLS] the [cat > dog 0.90] <sat 0.75> [SEP]",
         "[CLS] dogs ran on [SEP]",
     ]
@@ -46,8 +50,7 @@ def test_a_missed_replacement_is_shown(tokenizer):
     corrupted_ids = INPUTS["token_ids"].copy()
     corrupted_ids[1, 4] = 5
     logits = np.full((2, 6), np.log(0.2 / 0.8))
-    model = Model(tokenizer, {"corrupted_ids": corrupted_ids, "rtd_logits": logits})
-    text = describe_detections(model, INPUTS)[1]
+    text = detections(tokenizer, corrupted_ids, logits)[1]
     assert text == "[CLS] dogs ran [on > the 0.20] [SEP]"
 
 
@@ -55,8 +58,7 @@ def test_a_described_piece_keeps_its_mark(tokenizer):
     corrupted_ids = INPUTS["token_ids"].copy()
     corrupted_ids[1, 2], corrupted_ids[1, 3] = 6, 17
     logits = np.zeros((2, 6))
-    model = Model(tokenizer, {"corrupted_ids": corrupted_ids, "rtd_logits": logits})
-    assert describe_detections(model, INPUTS)[1] == (
+    assert detections(tokenizer, corrupted_ids, logits)[1] == (
         "[CLS] dog [##s > a 0.50] [ran > ##s 0.50] on [SEP]"
     )
 
@@ -64,13 +66,10 @@ def test_a_described_piece_keeps_its_mark(tokenizer):
 def test_predictions(tokenizer):
     logits = np.zeros((2, 2, tokenizer.vocabulary_size))
     logits[0, 0, 8] = logits[0, 1, 6] = logits[1, 0, 10] = logits[1, 1, 7] = 1.0
-    outputs = {
-        "masked_positions": np.array([[2, 3], [3, 0]]),
-        # The second slot of the second example is spare.
-        "masked_weights": np.array([[1.0, 1.0], [1.0, 0.0]]),
-        "mlm_logits": logits,
-    }
-    assert describe_predictions(Model(tokenizer, outputs), INPUTS) == [
+    # The second slot of the second example is spare.
+    masking = Masking(np.array([[2, 3], [3, 0]]), np.array([[1.0, 1.0], [1.0, 0.0]]))
+    predictions = Predictions(None, masking, None, logits)
+    assert described(MaskedTokens, tokenizer, mlm=predictions) == [
         "[CLS] the [cat: dog] [sat: a] [SEP]",
         "[CLS] dogs [ran: ran] on [SEP]",
     ]
@@ -109,13 +108,9 @@ def test_restorations(tokenizer):
     """`sat` became `dog`, and the model would write `sat`."""
     logits = np.zeros((2, 2, tokenizer.vocabulary_size))
     logits[0, 0, 9], logits[0, 1, 7] = 1.0, 1.0
-    outputs = {
-        "masked_positions": np.array([[3, 2], [0, 0]]),
-        "masked_weights": np.array([[1.0, 0.0], [0.0, 0.0]]),
-        "sampled_ids": np.array([[8, 6], [5, 5]]),
-        "lm_logits": logits,
-    }
-    assert describe_restorations(Model(tokenizer, outputs), INPUTS) == [
+    masking = Masking(np.array([[3, 2], [0, 0]]), np.array([[1.0, 0.0], [0.0, 0.0]]))
+    text = Corrupted(None, None, masking, None, np.array([[8, 6], [5, 5]]))
+    assert described(RestoredTokens, tokenizer, corrupted=text, lm=logits) == [
         "[CLS] the cat [sat > dog: sat] [SEP]",
         "[CLS] dogs ran on [SEP]",
     ]

@@ -51,7 +51,7 @@ def test_every_form_of_the_inputs_gives_the_same(system):
     ):
         np.testing.assert_array_equal(np.array(model.encoder(given)), encoded)
         outputs = model(given)
-        assert tuple(outputs["mlm_logits"].shape[:2]) == (6, 3)
+        assert tuple(outputs["mlm"].logits.shape[:2]) == (6, 3)
 
 
 def test_the_tokenizer_says_which_id_is_padding(tokenizer, tmp_path):
@@ -114,7 +114,7 @@ def test_sample_weight_weights_the_mean(ids):
     model = masked_lm()
     weights = np.array([0.0, 0.5, 0.2, 0.0, 0.0, 0.1], "float32")
     outputs = model(ids)
-    values, masked = (np.array(x) for x in model.loss_terms(outputs)["mlm"])
+    values, masked = (np.array(x) for x in model.objectives["mlm"].loss(outputs))
     masked = masked * weights[:, None]
     loss = model.compute_loss({"sample_weight": weights}, y_pred=outputs)
     np.testing.assert_allclose(
@@ -148,7 +148,7 @@ def test_losses_of_layers_are_added(ids, tokenizer):
     plain = float(model.compute_loss(ids, y_pred=MaskedLM.call(model, ids)))
     kernel.regularizer = keras.regularizers.L2(0.1)
     loss = float(model.compute_loss(ids, y_pred=(outputs := model(ids))))
-    terms = [np.array(x) for x in model.loss_terms(outputs)["mlm"]]
+    terms = [np.array(x) for x in model.objectives["mlm"].loss(outputs)]
     expected = np.average(terms[0], weights=terms[1])
     expected += 3 + 0.1 * np.square(np.array(kernel)).sum()
     np.testing.assert_allclose(loss, expected, rtol=1e-5)
@@ -260,7 +260,7 @@ def test_an_export_reads_any_length(tmp_path, ids):
         )
     model.export(tmp_path / "model", verbose=False)
     loaded = tf.saved_model.load(str(tmp_path / "model"))
-    assert loaded.serve(part)["mlm_logits"].shape == (6, 2, 50)
+    assert loaded.serve(part)["mlm"].logits.shape == (6, 2, 50)
 
 
 # === Presets ===

@@ -18,20 +18,23 @@ def test_loss_equals_numpy(inputs):
     model.compile(optimizer=AdamW(1e-3))
     outputs = model(inputs)
     np.testing.assert_array_equal(
-        outputs["target_ids"],
+        outputs["mlm"].target_ids,
         np.take_along_axis(
-            inputs["token_ids"], np.array(outputs["masked_positions"]), 1
+            inputs["token_ids"], np.array(outputs["mlm"].masking.positions), 1
         ),
     )
     outputs = with_right_predictions(outputs)
     loss = float(model.compute_loss(inputs, y_pred=outputs))
-    logits = np.array(outputs["mlm_logits"], "float64")
-    weights, targets = np.array(outputs["masked_weights"]), outputs["target_ids"]
+    logits = np.array(outputs["mlm"].logits, "float64")
+    weights = np.array(outputs["mlm"].masking.weights)
+    targets = outputs["mlm"].target_ids
     logs = logits - np.log(np.exp(logits).sum(-1, keepdims=True))
     nll = -np.take_along_axis(logs, targets[..., None], -1)[..., 0]
     assert loss == pytest.approx((nll * weights).sum() / weights.sum(), rel=1e-5)
     right = ((logits.argmax(-1) == targets) * weights).sum() / weights.sum()
-    assert right > 0 and float(model.accuracy.result()) == pytest.approx(right)
+    assert right > 0 and float(
+        model.objectives["mlm"].accuracy.result()
+    ) == pytest.approx(right)
 
 
 def test_logits_are_those_of_the_tied_embeddings(inputs):
@@ -66,7 +69,9 @@ def test_keras_file_round_trip(tmp_path, inputs):
     loaded = keras.saving.load_model(tmp_path / "model.keras")
     assert loaded.get_config() == model.get_config()
     a, b = model(inputs), loaded(inputs)  # the generators' states are saved as well
-    np.testing.assert_array_equal(np.array(a["masked_ids"]), np.array(b["masked_ids"]))
+    np.testing.assert_array_equal(
+        np.array(a["mlm"].token_ids), np.array(b["mlm"].token_ids)
+    )
     np.testing.assert_allclose(
-        np.array(a["mlm_logits"]), np.array(b["mlm_logits"]), atol=1e-6
+        np.array(a["mlm"].logits), np.array(b["mlm"].logits), atol=1e-6
     )

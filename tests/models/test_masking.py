@@ -5,6 +5,7 @@ import pytest
 
 from keras_corrupt.models import CocoLM, Electra, ElectraTT, Electric, MaskedLM, Teams
 from tests.conftest import SIZES
+from tests.models.conftest import arrays
 
 TEXTS = ["the dogs ran slowly on the mats .", "a quick cat sat under the rugs"] * 8
 
@@ -22,6 +23,11 @@ def make(system, tokenizer, **options):
     return system(sizes, SIZES["generator"], tokenizer=tokenizer, **options)
 
 
+def masking_of(model, inputs):
+    outputs = arrays(model(inputs))
+    return (outputs.get("corrupted") or outputs["mlm"]).masking
+
+
 @pytest.mark.parametrize(
     "system", [CocoLM, Electra, ElectraTT, Electric, MaskedLM, Teams]
 )
@@ -29,16 +35,16 @@ def make(system, tokenizer, **options):
 def test_pieces_of_a_word_are_masked_together(system, masking, tokenizer):
     model = make(system, tokenizer, masking=masking, mask_rate=0.5)
     inputs = tokenizer.pack(TEXTS, 24)
-    outputs = {name: np.array(x) for name, x in model(inputs).items()}
+    found = masking_of(model, inputs)
     starts = tokenizer.word_starts[inputs["token_ids"]]
     masked = np.zeros(starts.shape, bool)
-    for row, slots in enumerate(outputs["masked_positions"]):
-        masked[row, slots[outputs["masked_weights"][row] > 0]] = True
+    for row, (slots, weights) in enumerate(zip(*found, strict=True)):
+        masked[row, slots[weights > 0]] = True
     assert masked.any() and (masked & ~starts).any()
     # A piece that goes on with a word is masked just where the one before it is.
     inside = ~starts[:, 1:]
     np.testing.assert_array_equal(masked[:, 1:][inside], masked[:, :-1][inside])
-    assert model.from_config(model.get_config()).masking == masking
+    assert model.from_config(model.get_config()).masker.options["masking"] == masking
 
 
 def test_words_need_a_tokenizer(sizes, inputs):
@@ -71,7 +77,7 @@ def test_a_system_decides_which_roles_may_be_masked(tokenizer):
     sizes = SIZES["discriminator"] | {"vocabulary_size": tokenizer.vocabulary_size}
     model = Everything(sizes, mask_rate=0.9, tokenizer=tokenizer)
     inputs = tokenizer.pack(TEXTS, 24)
-    outputs = {name: np.array(x) for name, x in model(inputs).items()}
-    targets = outputs["target_ids"][outputs["masked_weights"] > 0]
+    predictions = arrays(model(inputs))["mlm"]
+    targets = predictions.target_ids[predictions.masking.weights > 0]
     assert {tokenizer.classify_id, tokenizer.separate_id} <= set(targets.tolist())
     assert tokenizer.padding_id not in targets

@@ -4,9 +4,8 @@ import keras
 import numpy as np
 import pytest
 
-from keras_corrupt.corruption import Masking
-from keras_corrupt.models import MaskedLM, position_choice
-from keras_corrupt.models.replaced_token_detection import masked_lm_generator
+from keras_corrupt.corruption import Masking, corrupters, masker
+from keras_corrupt.objectives.masked_tokens import MaskedTokens
 from keras_corrupt.training import SGD
 from tests.conftest import COMPILED, make_inputs
 from tests.integration.train_five_steps import make_model
@@ -59,7 +58,7 @@ def error(changes, expected):
 
 @pytest.mark.parametrize("system", ["masked_lm", "electra"])
 def test_parts_give_the_update_of_the_whole_batch(system, batch, monkeypatch):
-    monkeypatch.setattr(masked_lm_generator, "sample_tokens", the_same)
+    monkeypatch.setattr(corrupters, "sample_tokens", the_same)
     logs, expected = updated(make_model(system), batch, 1)
     found, changes = updated(make_model(system), batch, 4)
     assert error(changes, expected) < 1e-5
@@ -83,7 +82,7 @@ def three_masks(inputs, mask_rate, unmaskable_ids, seed, num_masks):
 
 @pytest.mark.parametrize("parts", [1, 4])
 def test_several_masks_give_the_mean_update_of_each(parts, batch, monkeypatch):
-    monkeypatch.setattr(position_choice, "choose_positions", three_masks)
+    monkeypatch.setattr(masker, "choose_positions", three_masks)
     alone = []
     for mask in range(2):
         positions = np.tile(np.arange(3, dtype="int32") + 1 + 3 * mask, (ROWS, 1))
@@ -100,7 +99,7 @@ def test_several_masks_give_the_mean_update_of_each(parts, batch, monkeypatch):
 
 
 def test_texts_are_contrasted_within_their_part(batch, monkeypatch):
-    monkeypatch.setattr(masked_lm_generator, "sample_tokens", the_same)
+    monkeypatch.setattr(corrupters, "sample_tokens", the_same)
     logs, expected = updated(make_model("coco_lm"), batch, 1)
     found, changes = updated(make_model("coco_lm"), batch, 4)
     for term in ("mlm", "lm", "rtd"):
@@ -115,10 +114,10 @@ def test_weights_are_found_with_the_draws_that_are_learned_from(monkeypatch):
     """Weights that tell what was drawn: ones have the mean 1 only if none differs."""
 
     def terms(self, outputs):
-        weights = keras.ops.cast(outputs["masked_positions"], "float32") ** 2
-        return {"mlm": (keras.ops.ones_like(weights), weights)}
+        weights = keras.ops.cast(outputs["mlm"].masking.positions, "float32") ** 2
+        return keras.ops.ones_like(weights), weights
 
-    monkeypatch.setattr(MaskedLM, "loss_terms", terms)
+    monkeypatch.setattr(MaskedTokens, "loss", terms)
     model = make_model("masked_lm", dropout=0.1)
     model.micro_batches = 4
     model.compile(SGD(0.0), jit_compile=COMPILED)

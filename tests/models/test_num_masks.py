@@ -23,14 +23,11 @@ def test_the_gradient_is_the_mean_of_the_masks_gradients():
     # The masks that the step draws, one at a time as static masks.
     state = np.array(model.seed_generator.state)
     outputs = model(inputs, training=True)
-    positions, weights = (
-        np.array(outputs[f"masked_{name}"]).reshape(4, 3, -1)
-        for name in ("positions", "weights")
-    )
-    assert outputs["masked_ids"].shape == (12, 20)
+    positions, weights = (np.array(x).reshape(4, 3, -1) for x in outputs["mlm"].masking)
+    assert outputs["mlm"].token_ids.shape == (12, 20)
     model.seed_generator.state.assign(state)
     together = gradients(model, inputs, ["mlm"])
-    model.num_masks = 1
+    model.masker.options["num_masks"] = 1
     alone = [
         gradients(
             model,
@@ -55,14 +52,14 @@ def test_independent_masks_overlap_and_disjoint_ones_do_not():
         outputs = model(inputs, training=True)
         masks = np.zeros((24, 20), int)
         rows = np.arange(24)[:, None]
-        weights = np.array(outputs["masked_weights"], int)
-        np.add.at(masks, (rows, np.array(outputs["masked_positions"])), weights)
+        weights = np.array(outputs["mlm"].masking.weights, int)
+        np.add.at(masks, (rows, np.array(outputs["mlm"].masking.positions)), weights)
         assert (masks.reshape(8, 3, 20).sum(axis=1).max() > 1) is not disjoint
 
 
 def test_validation_has_one_mask():
     model = masked_lm(num_masks=3)
-    assert model(make_inputs(), training=False)["masked_ids"].shape == (6, 20)
+    assert model(make_inputs(), training=False)["mlm"].token_ids.shape == (6, 20)
 
 
 def test_weights_of_sequences_hold_for_all_their_masks():
@@ -71,7 +68,7 @@ def test_weights_of_sequences_hold_for_all_their_masks():
     outputs = model(inputs, training=True)
     weight = np.array([0.0, 2.0, 1.0, 0.5], "float32")
     loss = model.compute_loss({**inputs, "sample_weight": weight}, y_pred=outputs)
-    values, weights = (np.array(x) for x in model.loss_terms(outputs)["mlm"])
+    values, weights = (np.array(x) for x in model.objectives["mlm"].loss(outputs))
     weights = weights * np.repeat(weight, 2)[:, None]
     expected = (values * weights).sum() / weights.sum()
     np.testing.assert_allclose(float(loss), expected, rtol=1e-5)
@@ -80,10 +77,10 @@ def test_weights_of_sequences_hold_for_all_their_masks():
 def test_systems_with_a_generator_have_them_too(sizes):
     model = Electra(**sizes, num_masks=2)
     outputs = model(make_inputs(), training=True)
-    assert outputs["rtd_logits"].shape == (12, 20)
-    replaced = np.array(outputs["replaced"]).reshape(6, 2, 20)
+    assert outputs["rtd"].logits.shape == (12, 20)
+    replaced = np.array(outputs["rtd"].replaced).reshape(6, 2, 20)
     assert (replaced.sum(axis=1) <= 1).all() and replaced.any()
-    assert model.from_config(model.get_config()).num_masks == 2
+    assert model.from_config(model.get_config()).masker.num_masks == 2
 
 
 @pytest.mark.parametrize(
@@ -97,7 +94,7 @@ def test_systems_with_a_generator_have_them_too(sizes):
 def test_what_cannot_be_is_refused(options, message):
     with pytest.raises(ValueError, match=message):
         masked_lm(**options)
-    assert masked_lm(num_masks=8, disjoint_masks=False).num_masks == 8
+    assert masked_lm(num_masks=8, disjoint_masks=False).masker.num_masks == 8
 
 
 @pytest.mark.parametrize("system", [CocoLM, TwoTower])

@@ -46,7 +46,7 @@ def test_preset_round_trip_with_both_networks(tmp_path, sizes, inputs, tokenizer
     assert loaded.tokenizer.fingerprint == tokenizer.fingerprint
     same_outputs(model, loaded, inputs)
     changed = Electra.from_preset(tmp_path / "preset", mask_rate=0.3)
-    assert changed.mask_rate == 0.3
+    assert changed.masker.mask_rate == 0.3
 
 
 def test_all_who_may_read_one_file_may_read_all(tmp_path, sizes):
@@ -238,7 +238,7 @@ class TestReplacement:
             Electra(**sizes, mask_rate=0.3).save_to_preset(tmp_path / "p")
         monkeypatch.undo()
         expected = 0.3 if number == 3 else 0.2
-        assert Electra.from_preset(tmp_path / "p").mask_rate == expected
+        assert Electra.from_preset(tmp_path / "p").masker.mask_rate == expected
         Electra(**sizes).save_to_preset(tmp_path / "p")
         assert [path.name for path in tmp_path.iterdir()] == ["p"]
 

@@ -42,8 +42,8 @@ def mean(values, weights):
 
 def numpy_loss(model, inputs, outputs):
     """The generator's loss, and the other network's, from logits at all positions."""
-    mlm = -picked(log_softmax(outputs["mlm_logits"]), outputs["target_ids"])
-    corrupted_ids = np.array(outputs["corrupted_ids"])
+    mlm = -picked(log_softmax(outputs["mlm"].logits), outputs["corrupted"].target_ids)
+    corrupted_ids = np.array(outputs["corrupted"].token_ids)
     corrupted = {**inputs, "token_ids": corrupted_ids}
     length = corrupted_ids.shape[1]
     everywhere = np.tile(np.arange(length, dtype="int32"), (len(corrupted_ids), 1))
@@ -51,8 +51,8 @@ def numpy_loss(model, inputs, outputs):
     original = inputs["token_ids"]
     if isinstance(model, ReplaceMLM):
         logs = log_softmax(model.discriminator.head(hidden, everywhere))
-        lm = -picked(picked_rows(logs, outputs), outputs["target_ids"])
-        lm = mean(lm, outputs["masked_weights"])
+        lm = -picked(picked_rows(logs, outputs), outputs["corrupted"].target_ids)
+        lm = mean(lm, outputs["corrupted"].masking.weights)
     else:
         softmax = model.discriminator.vocabulary_head(hidden, everywhere)
         softmax = np.exp(picked(log_softmax(softmax), original))
@@ -60,11 +60,11 @@ def numpy_loss(model, inputs, outputs):
         copying = 1 / (1 + np.exp(np.array(head, "float64")))
         p = copying * (corrupted_ids == original) + (1 - copying) * softmax
         lm = mean(-np.log(p), inputs["padding_mask"])
-    return mean(mlm, outputs["masked_weights"]), lm
+    return mean(mlm, outputs["corrupted"].masking.weights), lm
 
 
 def picked_rows(logs, outputs):
-    positions = np.array(outputs["masked_positions"])
+    positions = np.array(outputs["corrupted"].masking.positions)
     return np.take_along_axis(logs, positions[..., None], 1)
 
 
@@ -74,7 +74,7 @@ def test_loss_equals_numpy(system, sizes, inputs):
     model.compile(optimizer=AdamW(1e-3))
     outputs = model(inputs)
     if system is ReplaceMLM:
-        outputs = with_right_predictions(outputs, "lm_logits")
+        outputs = with_right_predictions(outputs, outputs["lm"])
     loss = float(model.compute_loss(inputs, y_pred=outputs))
     mlm, lm = numpy_loss(model, inputs, outputs)
     assert loss == pytest.approx(mlm + 3 * lm, rel=1e-5)
@@ -82,16 +82,17 @@ def test_loss_equals_numpy(system, sizes, inputs):
     assert metrics["mlm_loss"] == pytest.approx(mlm, rel=1e-5)
     assert metrics["lm_loss"] == pytest.approx(lm, rel=1e-5)
     if system is ReplaceMLM:
-        right = np.argmax(outputs["lm_logits"], -1) == np.array(outputs["target_ids"])
-        expected = mean(right, outputs["masked_weights"])
+        text = outputs["corrupted"]
+        right = np.argmax(outputs["lm"], -1) == np.array(text.target_ids)
+        expected = mean(right, text.masking.weights)
         assert expected > 0 and metrics["lm_accuracy"] == pytest.approx(expected)
 
 
 @both
 def test_no_network_reads_a_mask_token_but_the_generator(system, sizes, inputs):
     outputs = make(system, sizes, exclude_original=True)(inputs)
-    chosen = np.array(outputs["masked_ids"]) == 4
-    corrupted = np.array(outputs["corrupted_ids"])
+    chosen = np.array(outputs["mlm"].token_ids) == 4
+    corrupted = np.array(outputs["corrupted"].token_ids)
     assert chosen.any()
     np.testing.assert_array_equal(corrupted != inputs["token_ids"], chosen)
 

@@ -6,7 +6,7 @@ from keras_corrupt.models import Teams, load_preset
 from keras_corrupt.models.baselines import Unigram
 from keras_corrupt.training import AdamW
 from tests.conftest import COMPILED, SIZES, make_inputs
-from tests.models.conftest import gradients
+from tests.models.conftest import arrays, gradients
 
 NO_DROPOUT = {"dropout": 0.0, "attention_dropout": 0.0}
 ENCODER = SIZES["discriminator"] | {"num_layers": 2}
@@ -38,15 +38,15 @@ def test_loss_equals_numpy(model, inputs):
     outputs = model(inputs)
     loss = float(model.compute_loss(inputs, y_pred=outputs))
 
-    o = {name: np.array(x, "float64") for name, x in outputs.items()}
-    weights, real = o["masked_weights"], inputs["padding_mask"]
-    targets = o["target_ids"].astype(int)[..., None]
-    nll = -np.take_along_axis(log_softmax(o["mlm_logits"]), targets, -1)[..., 0]
+    o = arrays(outputs, "float64")
+    weights, real = o["corrupted"].masking.weights, inputs["padding_mask"]
+    targets = o["corrupted"].target_ids.astype(int)[..., None]
+    nll = -np.take_along_axis(log_softmax(o["mlm"].logits), targets, -1)[..., 0]
     mlm = (nll * weights).sum() / weights.sum()
-    replaced = inputs["token_ids"] != o["corrupted_ids"]
-    d = 1 / (1 + np.exp(-o["rtd_logits"]))
+    replaced = inputs["token_ids"] != o["corrupted"].token_ids
+    d = 1 / (1 + np.exp(-o["rtd"].logits))
     rtd = (-np.where(replaced, np.log(d), np.log(1 - d)) * real).sum() / real.sum()
-    nll = -log_softmax(o["mws_logits"])[..., 0]
+    nll = -log_softmax(o["mws"].logits)[..., 0]
     mws = (nll * weights).sum() / weights.sum()
 
     assert loss == pytest.approx(mlm + 5 * rtd + 2 * mws, rel=1e-5)
@@ -54,7 +54,7 @@ def test_loss_equals_numpy(model, inputs):
     expected = {"mlm_loss": mlm, "rtd_loss": rtd, "mws_loss": mws}
     for name, value in expected.items():
         assert metrics[name] == pytest.approx(value, rel=1e-5)
-    won = (o["mws_logits"][..., :1] > o["mws_logits"][..., 1:]).all(-1)
+    won = (o["mws"].logits[..., :1] > o["mws"].logits[..., 1:]).all(-1)
     accuracy = (won * weights).sum() / weights.sum()
     assert 0 < accuracy < 1
     assert metrics["mws_accuracy"] == pytest.approx(accuracy)
@@ -74,7 +74,7 @@ def test_norms_of_heads_are_the_encoders():
 
 def test_a_model_without_an_opinion_selects_nothing(model, inputs):
     outputs = dict(model(inputs))
-    outputs["mws_logits"] = 0 * outputs["mws_logits"]
+    outputs["mws"] = outputs["mws"]._replace(logits=0 * outputs["mws"].logits)
     model.reset_metrics()
     model.compute_loss(inputs, y_pred=outputs)
     metrics = {m.name: float(m.result()) for m in model.metrics}
@@ -84,27 +84,27 @@ def test_a_model_without_an_opinion_selects_nothing(model, inputs):
 
 def test_candidates_are_the_original_and_others(model):
     outputs = model(make_inputs(batch=40))
-    candidates = np.array(outputs["candidate_ids"])
+    candidates = np.array(outputs["mws"].candidate_ids)
     assert candidates.shape[2] == 6
-    assert (candidates[..., 0] == np.array(outputs["target_ids"])).all()
+    assert (candidates[..., 0] == np.array(outputs["corrupted"].target_ids)).all()
     ordered = np.sort(candidates, axis=-1)
     assert (ordered[..., 1:] > ordered[..., :-1]).all()  # no two are the same
-    again = np.array(model(make_inputs(batch=40))["candidate_ids"])
+    again = np.array(model(make_inputs(batch=40))["mws"].candidate_ids)
     assert (again != candidates).any()
 
 
 def test_hardest_candidates_are_the_generators_likeliest(inputs):
     outputs = make(candidates="hardest", num_negatives=3)(inputs)
-    logits, targets = (np.array(outputs[x]) for x in ("mlm_logits", "target_ids"))
-    np.put_along_axis(logits, targets[..., None], -np.inf, -1)
+    logits, targets = np.array(outputs["mlm"].logits), outputs["mlm"].target_ids
+    np.put_along_axis(logits, np.array(targets)[..., None], -np.inf, -1)
     expected = np.argsort(-logits, axis=-1)[..., :3]
-    assert (np.array(outputs["candidate_ids"])[..., 1:] == expected).all()
+    assert (np.array(outputs["mws"].candidate_ids)[..., 1:] == expected).all()
 
 
 def test_the_replacement_need_not_be_a_candidate(model):
     outputs = model(make_inputs(batch=40))
-    sampled = np.array(outputs["sampled_ids"])[..., None]
-    among = (np.array(outputs["candidate_ids"]) == sampled).any(-1)
+    sampled = np.array(outputs["corrupted"].sampled_ids)[..., None]
+    among = (np.array(outputs["mws"].candidate_ids) == sampled).any(-1)
     assert 0 < among.mean() < 0.9  # 1 if the candidates began with the replacement
 
 
@@ -203,8 +203,8 @@ def test_preset_round_trip(tmp_path, options, inputs):
     assert loaded.count_params() == model.count_params()
     static = static_masks()
     a, b = (m({**inputs, **static}) for m in (model, loaded))
-    np.testing.assert_array_equal(a["mlm_logits"], b["mlm_logits"])
-    candidates = a["candidate_ids"]
+    np.testing.assert_array_equal(a["mlm"].logits, b["mlm"].logits)
+    candidates = a["mws"].candidate_ids
     for x, y in zip(
         *(
             m.discriminator.both_tasks(inputs, static["masked_positions"], candidates)
@@ -233,11 +233,11 @@ def test_keras_file_round_trip(tmp_path, inputs):
 
 def test_static_masks_are_used(model, inputs):
     outputs = model({**inputs, **static_masks()})
-    masked = np.array(outputs["masked_ids"])
+    masked = np.array(outputs["mlm"].token_ids)
     assert (masked[:, 1:3] == 4).all()
     rest = np.delete(masked, [1, 2], axis=1)
     assert (rest == np.delete(inputs["token_ids"], [1, 2], axis=1)).all()
-    assert outputs["mws_logits"].shape == (6, 3, 6)
+    assert outputs["mws"].logits.shape == (6, 3, 6)
 
 
 def test_score_is_the_replaced_token_detections(tokenizer):

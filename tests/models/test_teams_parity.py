@@ -6,8 +6,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from keras_corrupt.corruption import corrupters
 from keras_corrupt.models import Teams
-from keras_corrupt.models.replaced_token_detection import masked_lm_generator
 from keras_corrupt.models.teams import teams
 from keras_corrupt.training import AdamW
 
@@ -48,9 +48,7 @@ def find(model, path):
 @pytest.fixture
 def model(record, monkeypatch):
     sampled, candidates = record["sampled_ids"], record["outputs/candidate_ids"]
-    monkeypatch.setattr(
-        masked_lm_generator, "sample_tokens", lambda logits, seed: sampled
-    )
+    monkeypatch.setattr(corrupters, "sample_tokens", lambda logits, seed: sampled)
     monkeypatch.setattr(teams, "sample_negatives", lambda *args: candidates[..., 1:])
     model = Teams(
         {
@@ -82,8 +80,18 @@ def test_logits_and_losses_equal_model_gardens(model, record):
     inputs = part(record, "inputs/")
     outputs = model(inputs)
     real = inputs["masked_weights"] == 1
+    ours_of = {
+        "mlm_logits": outputs["mlm"].logits,
+        "rtd_logits": outputs["rtd"].logits,
+        "mws_logits": outputs["mws"].logits,
+        "candidate_ids": outputs["mws"].candidate_ids,
+        "corrupted_ids": outputs["corrupted"].token_ids,
+        "masked_ids": outputs["mlm"].token_ids,
+        "replaced": outputs["rtd"].replaced,
+        "sampled_ids": outputs["corrupted"].sampled_ids,
+    }
     for name, expected in part(record, "outputs/").items():
-        ours = np.array(outputs[name])
+        ours = np.array(ours_of[name])
         if name in ("candidate_ids", "mws_logits"):
             # Theirs has no original token in a spare slot.
             ours, expected = ours[real], expected[real]

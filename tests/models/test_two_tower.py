@@ -8,8 +8,9 @@ from keras_corrupt.encoders.cost import encoder_flops, encoder_parameters
 from keras_corrupt.heads.cost import vocabulary_head_flops
 from keras_corrupt.models import TwoTower, load_preset
 from keras_corrupt.models.encoder_sizes import ENCODERS
-from keras_corrupt.models.two_tower import cost, objective
+from keras_corrupt.models.two_tower import cost
 from keras_corrupt.models.two_tower.presets import PRESETS
+from keras_corrupt.objectives.cloze import states_around
 from keras_corrupt.training import AdamW
 from tests.conftest import COMPILED, SIZES, make_inputs
 
@@ -34,7 +35,7 @@ def test_states_around_are_the_neighbours():
     before, after = rng.normal(size=(2, 3, 7, 4)).astype("float32")
     lengths = [7, 4, 1]
     padding_mask = (np.arange(7) < np.array(lengths)[:, None]).astype("int32")
-    found = np.array(objective.states_around(before, after, padding_mask))
+    found = np.array(states_around(before, after, padding_mask))
     assert found.shape == (3, 7, 8)
     for row, length in enumerate(lengths):
         for t in range(length):
@@ -68,7 +69,7 @@ def test_padding_plays_no_part():
     model, inputs = make(), make_inputs()
     wider = {name: np.pad(x, ((0, 0), (0, 4))) for name, x in inputs.items()}
     real = inputs["padding_mask"] == 1
-    losses, again = (np.array(model(x)["cloze_losses"]) for x in (inputs, wider))
+    losses, again = (np.array(model(x)["cloze"].losses) for x in (inputs, wider))
     np.testing.assert_allclose(losses[real], again[:, :20][real], atol=1e-5)
 
 
@@ -94,7 +95,7 @@ def test_fit_learns_from_both_sides():
     model = TwoTower({**ENCODER, **sizes, "num_layers": 1}, **IDS)
     model.compile(optimizer=AdamW(1e-2), jit_compile=COMPILED)
     model.fit(ids, batch_size=128, epochs=10, verbose=0)
-    losses = np.array(model(ids)["cloze_losses"]).mean(0)
+    losses = np.array(model(ids)["cloze"].losses).mean(0)
     assert losses.max() < 0.5 * np.log(2)
 
 
@@ -132,7 +133,7 @@ def test_costs_are_those_of_the_parts():
 
 def test_files_give_the_model_back(tmp_path, inputs):
     model = make()
-    expected = np.array(model(inputs)["cloze_losses"])
+    expected = np.array(model(inputs)["cloze"].losses)
     model.save_to_preset(tmp_path / "preset")
     model.save(tmp_path / "model.keras")
     for loaded in (
@@ -140,7 +141,7 @@ def test_files_give_the_model_back(tmp_path, inputs):
         keras.saving.load_model(tmp_path / "model.keras"),
     ):
         assert loaded.get_config() == model.get_config()
-        found = np.array(loaded(inputs)["cloze_losses"])
+        found = np.array(loaded(inputs)["cloze"].losses)
         np.testing.assert_allclose(found, expected, atol=1e-6)
 
 

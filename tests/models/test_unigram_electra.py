@@ -43,12 +43,12 @@ def test_loss_equals_numpy(own_sizes, inputs):
     model.compile(optimizer=AdamW(1e-3))
     outputs = model(inputs)
     loss = float(model.compute_loss(inputs, y_pred=outputs))
-    real, corrupted = inputs["padding_mask"], np.array(outputs["corrupted_ids"])
+    real, corrupted = inputs["padding_mask"], np.array(outputs["corrupted"].token_ids)
     replaced = corrupted != inputs["token_ids"]
     assert (corrupted[replaced] >= 10).all()
     chosen = np.ceil(0.3 * real.sum(1) - 1e-6).sum()
     assert 0.7 * chosen < replaced.sum() <= chosen
-    d = 1 / (1 + np.exp(-np.array(outputs["rtd_logits"], "float64")))
+    d = 1 / (1 + np.exp(-np.array(outputs["rtd"].logits, "float64")))
     losses = -np.where(replaced, np.log(d), np.log(1 - d))
     assert loss == pytest.approx(50 * (losses * real).sum() / real.sum(), rel=1e-5)
     found = gradients(model, inputs, ["rtd"])

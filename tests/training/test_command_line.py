@@ -57,7 +57,9 @@ def test_options_are_flags(flags, changes):
     assert config.objective == {**RECIPE.objective, **changes}
     config.check()
     rate = changes.get("mask_rate", 0.2)
-    assert config.model_class.from_preset("tiny", mask_rate=rate).mask_rate == rate
+    assert (
+        config.model_class.from_preset("tiny", mask_rate=rate).masker.mask_rate == rate
+    )
 
 
 def test_a_dict_that_is_none_is_named():

@@ -137,7 +137,7 @@ def test_another_systems_encoder(
     assert type(model).__name__ == target
     assert_same(arrays_of(model.encoder), arrays_of(load_preset(preset).encoder))
     assert model.tokenizer.fingerprint == finished.model.tokenizer.fingerprint
-    assert model.mask_rate == 0.2  # the run's option
+    assert model.masker.mask_rate == 0.2  # the run's option
 
 
 @pytest.mark.tensorflow_only
@@ -168,7 +168,9 @@ def test_warns_of_a_generator_too_good_or_too_bad(sizes):
     for model in (Electra(**sizes), Teams(discriminator, generator_layers=1, **rest)):
 
         def warned(model=model, **changes):
-            found = model.generator_warnings(metrics | changes, Unigram(5.0, 0.05))
+            found = model.warnings(
+                metrics | changes, Unigram(5.0, 0.05), networks=("generator",)
+            )
             return [text.split("(")[0] for text in found]
 
         assert warned() == []  # of the discriminator nothing is said yet

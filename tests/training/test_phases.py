@@ -141,7 +141,6 @@ def test_a_run_goes_on_in_the_phase_where_it_was_killed(
             {"start": "nothing"},
             "'nothing' as its `start`, which is no method",
         ),
-        ({"warnings": "none"}, "has 'none' as its `warnings`, which is no method"),
         ({"frozen": ("encoder",)}, "names encoder among its `frozen`"),
         ({"warmup_steps": 5}, "has 5 `warmup_steps`.*fewer than its 5 steps"),
         ({"steps": 6}, "6 steps together, but --steps is 5"),

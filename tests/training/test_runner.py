@@ -162,7 +162,7 @@ def test_curves_are_a_picture(finished):
 
 def test_the_preset_is_the_trained_model(finished, prepared):
     loaded = Electra.from_preset(finished.directory / "preset")
-    assert loaded.mask_rate == 0.2
+    assert loaded.masker.mask_rate == 0.2
     assert loaded.tokenizer.fingerprint == prepared.tokenizer_fingerprint
     texts = ["balbel cin dam", ("fur got", "bel bel bel bel")]
     for one, other in zip(
@@ -328,7 +328,7 @@ def test_init_from_takes_weights_and_tokenizer_only(
     with pytest.raises(Started):
         pretrain(dataclasses.replace(config, **changes))
     (model,) = started
-    assert model.mask_rate == 0.3
+    assert model.masker.mask_rate == 0.3
     assert model.tokenizer.fingerprint == prepared.tokenizer_fingerprint
     saved = load(preset)
     assert model.tokenizer.vocabulary == saved.vocabulary

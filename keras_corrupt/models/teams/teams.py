@@ -16,7 +16,7 @@ from keras_corrupt.models.teams.fine_tuning import search_space, settings
 from keras_corrupt.models.teams.presets import PRESETS
 from keras_corrupt.objectives.loss import check_weight
 from keras_corrupt.objectives.masked_tokens import MaskedTokens
-from keras_corrupt.objectives.multi_word_selection import MultiWordSelection
+from keras_corrupt.objectives.multi_word_selection import MultiWordSelection, Selections
 from keras_corrupt.objectives.replaced_tokens import Detections, ReplacedTokens
 
 #: All parts of an encoder but its layers: what TEAMS's encoders share.
@@ -143,7 +143,7 @@ class Teams(GeneratorDiscriminator):
     >>> ids = np.array([[101] + [7] * 30 + [102]], "int32")
     >>> outputs = model({"token_ids": ids, "segment_ids": 0 * ids,
     ...                  "padding_mask": 1 + 0 * ids})
-    >>> tuple(outputs["mws"].shape)  # five masked positions, six candidates
+    >>> tuple(outputs["mws"].logits.shape)  # five masked positions, six candidates
     (1, 5, 6)
     """
 
@@ -229,10 +229,11 @@ class Teams(GeneratorDiscriminator):
     def call(self, inputs, training=False):
         inputs = self.text_inputs(inputs, training)
         corrupted, predictions = self.corrupter.corrupt(inputs, training)
+        candidate_ids = self.candidate_ids(predictions)
         rtd_logits, mws_logits = self.discriminator.both_tasks(
             {**inputs, "token_ids": corrupted.token_ids},
             corrupted.masking.positions,
-            self.candidates_of(predictions),
+            candidate_ids,
             training=training,
         )
         found = Detections(rtd_logits, corrupted.replaced, inputs["padding_mask"])
@@ -240,10 +241,10 @@ class Teams(GeneratorDiscriminator):
             "corrupted": corrupted,
             "mlm": predictions,
             "rtd": found,
-            "mws": mws_logits,
+            "mws": Selections(candidate_ids, mws_logits),
         }
 
-    def candidates_of(self, predictions):
+    def candidate_ids(self, predictions):
         """Returns S_t, the original token first: int32 `[batch, masked, candidates]`.
 
         Args:
