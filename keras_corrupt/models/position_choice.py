@@ -8,6 +8,7 @@ from keras_corrupt.corruption import (
     choose_positions,
     choose_spans,
     choose_words,
+    num_masked,
 )
 
 MASKINGS = ("token", "whole_word", "span")
@@ -73,6 +74,10 @@ class PositionChoice:
             "num_masks": self.num_masks,
             "disjoint_masks": self.disjoint_masks,
         }
+
+    def num_masked(self, length):
+        """Returns how many positions of a sequence of that length are chosen."""
+        return num_masked(self.mask_rate, length)
 
     def text_inputs(self, inputs, training=False):
         """Returns the networks' inputs, each sequence once for each of its masks.

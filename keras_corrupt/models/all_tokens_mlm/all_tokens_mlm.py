@@ -11,7 +11,6 @@ probability of copying, and L_MLM the generator's loss. The mixture is of
 import keras
 
 from keras_corrupt.encoders import TransformerEncoder
-from keras_corrupt.models.all_tokens_mlm import cost
 from keras_corrupt.models.all_tokens_mlm.heads import CopyingNetwork
 from keras_corrupt.models.all_tokens_mlm.presets import PRESETS
 from keras_corrupt.models.loss import check_weight
@@ -19,9 +18,11 @@ from keras_corrupt.models.masked_lm.masked_lm import MaskedLMNetwork
 from keras_corrupt.models.replaced_token_detection.copying import (
     original_log_probability,
 )
-from keras_corrupt.models.replaced_token_detection.cost import complete_generator
 from keras_corrupt.models.replaced_token_detection.generator_discriminator import (
     ReplacedTokenDetection,
+)
+from keras_corrupt.models.replaced_token_detection.generator_sizes import (
+    complete_generator,
 )
 
 
@@ -58,7 +59,6 @@ class AllTokensMLM(ReplacedTokenDetection):
     """
 
     presets = PRESETS
-    cost = cost
     network_arguments = {
         "discriminator": TransformerEncoder,
         "generator": TransformerEncoder,

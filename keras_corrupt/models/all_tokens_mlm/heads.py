@@ -18,3 +18,14 @@ class CopyingNetwork(Discriminator):
         self.vocabulary_head = VocabularyHead(
             self.encoder, dtype=self.dtype_policy, name="vocabulary_head"
         )
+
+    # === What it costs: also the softmax, at every position ===
+
+    def flops(self, length, num_masked=0, training=False):
+        softmax = self.vocabulary_head.flops(length)
+        return softmax + super().flops(length, num_masked, training)
+
+    def activation_bytes(self, batch_size, length, num_masked, number_bytes):
+        sizes = batch_size, length, num_masked, number_bytes
+        logits = self.vocabulary_head.chunk_bytes(batch_size, length)
+        return logits + super().activation_bytes(*sizes)

@@ -3,10 +3,10 @@
 import keras
 from keras import ops
 
-from keras_corrupt.corruption import crop_texts
+from keras_corrupt.corruption import crop_texts, num_masked
 from keras_corrupt.devices.replicas import first_row_of_replica, gather_from_replicas
 from keras_corrupt.encoders import TransformerEncoder
-from keras_corrupt.models.coco_lm import cost, objective
+from keras_corrupt.models.coco_lm import objective
 from keras_corrupt.models.coco_lm.examples import describe_corrections
 from keras_corrupt.models.coco_lm.fine_tuning import search_space, settings
 from keras_corrupt.models.coco_lm.heads import CorrectiveDiscriminator
@@ -18,9 +18,11 @@ from keras_corrupt.models.masked_lm.objective import masked_lm_loss
 from keras_corrupt.models.replaced_token_detection.copying import (
     original_log_probability,
 )
-from keras_corrupt.models.replaced_token_detection.cost import check_shared_sizes
 from keras_corrupt.models.replaced_token_detection.generator_discriminator import (
     ReplacedTokenDetection,
+)
+from keras_corrupt.models.replaced_token_detection.generator_sizes import (
+    check_shared_sizes,
 )
 
 TOKEN_TASKS = (
@@ -97,7 +99,6 @@ class CocoLM(ReplacedTokenDetection):
     """
 
     presets = PRESETS
-    cost = cost
     network_arguments = {
         "discriminator": TransformerEncoder,
         "generator": TransformerEncoder,
@@ -239,7 +240,7 @@ class CocoLM(ReplacedTokenDetection):
             return keras.random.randint(
                 shape, 0, self.vocabulary_size, "int32", self.seed_generator
             )
-        if training and cost.has_dropout(self.generator.encoder.architecture):
+        if training and self.generator.encoder.has_dropout:
             mlm_logits = self.generator(masked, positions, training=False)
         return super().sample_replacements(
             masked, positions, target_ids, mlm_logits, training
@@ -373,6 +374,37 @@ class CocoLM(ReplacedTokenDetection):
                 f"({metrics['random_cosine']:.2f}). Try a larger --batch_size, which "
                 "has more texts to tell apart; --accumulate leaves fewer."
             )
+
+    # === What a step costs ===
+
+    def forward_flops(self, length):
+        """Counts both networks, the second view and the pass that draws samples.
+
+        That pass has no backward pass, and a run counts twice what is forward; so half
+        of it counts here. Left out are the products of a batch's views, four for each
+        pair of texts.
+        """
+        main, total = self.discriminator, super().forward_flops(length)
+        if self.replacements == "sampled" and self.generator.encoder.has_dropout:
+            total += self.generator.flops(length, self.num_masked(length)) // 2
+        if self.token_task == "all_token_lm":
+            total += main.vocabulary_head.flops(length)
+        if self.sequence_transform:
+            total += 2 * main.sequence_head.flops()
+        if self.contrasts:
+            total += main.encoder.flops(self.cropped_length(length), training=True)
+        return total
+
+    def discriminator_bytes(self, batch_size, length):
+        total = super().discriminator_bytes(batch_size, length)
+        if self.contrasts:
+            sizes = batch_size, self.cropped_length(length), self.number_bytes
+            total += self.encoder.activation_bytes(*sizes)
+        return total
+
+    def cropped_length(self, length):
+        """Returns the tokens of the second view of a text of `length`."""
+        return 1 + num_masked(self.crop_fraction, length - 1)
 
     def get_config(self):
         return {

@@ -5,7 +5,7 @@ import functools
 import keras
 
 from keras_corrupt.heads import ReplacedTokenHead, VocabularyHead
-from keras_corrupt.heads.transform import transform_and_norm
+from keras_corrupt.heads.transform import transform_and_norm, transform_flops
 from keras_corrupt.models.replaced_token_detection.generator_discriminator import (
     Discriminator,
 )
@@ -32,6 +32,10 @@ class SequenceHead(keras.layers.Layer):
     def call(self, states):
         """Returns vectors `[..., hidden]`, from `[..., hidden]`."""
         return self.norm(self.transform(states))
+
+    def flops(self):
+        """Counts one vector, forward."""
+        return transform_flops(self.transform)
 
 
 class CorrectiveDiscriminator(Discriminator):
@@ -63,3 +67,18 @@ class CorrectiveDiscriminator(Discriminator):
             self.sequence_head = SequenceHead(
                 self.encoder, dtype=self.dtype_policy, name="sequence_head"
             )
+
+    # === What it costs: also the softmax, at the masked positions ===
+
+    def flops(self, length, num_masked=0, training=False):
+        total = super().flops(length, num_masked, training)
+        if self.vocabulary_head is not None:
+            total += self.vocabulary_head.flops(num_masked)
+        return total
+
+    def activation_bytes(self, batch_size, length, num_masked, number_bytes):
+        total = super().activation_bytes(batch_size, length, num_masked, number_bytes)
+        if self.vocabulary_head is not None:
+            positions = batch_size * num_masked
+            total += self.vocabulary_head.activation_bytes(positions, number_bytes)
+        return total

@@ -5,7 +5,6 @@ from keras import ops
 
 from keras_corrupt.corruption import add_up, choose_positions
 from keras_corrupt.encoders import TransformerEncoder
-from keras_corrupt.models.electra import cost
 from keras_corrupt.models.electra.presets import PRESETS, TRAINED_PRESETS
 from keras_corrupt.models.electra.sharing import (
     check_same,
@@ -14,9 +13,11 @@ from keras_corrupt.models.electra.sharing import (
 )
 from keras_corrupt.models.loss import check_weight
 from keras_corrupt.models.masked_lm.masked_lm import MaskedLMNetwork
-from keras_corrupt.models.replaced_token_detection.cost import complete_generator
 from keras_corrupt.models.replaced_token_detection.generator_discriminator import (
     ReplacedTokenDetection,
+)
+from keras_corrupt.models.replaced_token_detection.generator_sizes import (
+    complete_generator,
 )
 
 #: Where the discriminator learns: at all tokens, or at a part (5.4.3, ELECTRA 15%).
@@ -76,7 +77,6 @@ class Electra(ReplacedTokenDetection):
     """
 
     presets = PRESETS
-    cost = cost
     trained_presets = TRAINED_PRESETS
     network_arguments = {
         "discriminator": TransformerEncoder,

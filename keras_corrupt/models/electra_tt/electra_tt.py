@@ -3,7 +3,7 @@
 import keras
 
 from keras_corrupt.corruption import maskable_tokens, num_chosen
-from keras_corrupt.models.electra_tt import cost, objective
+from keras_corrupt.models.electra_tt import objective
 from keras_corrupt.models.electra_tt.presets import PRESETS
 from keras_corrupt.models.loss import check_weight
 from keras_corrupt.models.replaced_token_detection.generator_discriminator import (
@@ -51,7 +51,6 @@ class ElectraTT(TwoTowerDetection):
     """
 
     presets = PRESETS
-    cost = cost
     loss_weights = {"cloze": 1.0, "rtd": 50.0}
     discriminator_class = Discriminator
 

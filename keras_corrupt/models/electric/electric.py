@@ -5,7 +5,7 @@ import numpy as np
 from keras import ops
 
 from keras_corrupt.corruption import Masking, maskable_tokens, num_chosen
-from keras_corrupt.models.electric import cost, objective
+from keras_corrupt.models.electric import objective
 from keras_corrupt.models.electric.heads import EnergyNetwork
 from keras_corrupt.models.electric.presets import PRESETS
 from keras_corrupt.models.loss import check_weight
@@ -47,7 +47,6 @@ class Electric(TwoTowerDetection):
     """
 
     presets = PRESETS
-    cost = cost
     loss_weights = {"cloze": 1.0, "nce": 50.0}
     metric_names = {
         **TwoTowerDetection.metric_names,

@@ -11,7 +11,7 @@ from keras_corrupt.corruption import (
 from keras_corrupt.encoders import TransformerEncoder
 from keras_corrupt.heads import VocabularyHead
 from keras_corrupt.kernels import FusedSteps
-from keras_corrupt.models.masked_lm import cost, objective
+from keras_corrupt.models.masked_lm import objective
 from keras_corrupt.models.masked_lm.examples import describe_predictions
 from keras_corrupt.models.masked_lm.presets import PRESETS
 from keras_corrupt.models.pretrainer import Pretrainer
@@ -51,6 +51,17 @@ class MaskedLMNetwork(FusedSteps, keras.Model):
         """
         return self.head(self.encoder(inputs, training=training), positions)
 
+    # === What it costs ===
+
+    def flops(self, length, num_masked, training=False):
+        """Counts one sequence, forward, with `num_masked` positions predicted."""
+        return self.encoder.flops(length, training) + self.head.flops(num_masked)
+
+    def activation_bytes(self, batch_size, length, num_masked, number_bytes):
+        """Counts what a training step needs at its peak, the logits included."""
+        logits = self.head.activation_bytes(batch_size * num_masked, number_bytes)
+        return logits + self.encoder.activation_bytes(batch_size, length, number_bytes)
+
 
 #: Of the metrics that every model with a masked language model has.
 METRIC_NAMES = {
@@ -86,7 +97,6 @@ class MaskedLM(Pretrainer):
     """
 
     presets = PRESETS
-    cost = cost
     several_masks = True
     masks_each_token = True
     loss_weights = {"mlm": 1.0}
@@ -196,6 +206,15 @@ class MaskedLM(Pretrainer):
 
     def warnings(self, metrics, unigram):
         return warnings(metrics, unigram)
+
+    # === What a step costs ===
+
+    def forward_flops(self, length):
+        return self.network.flops(length, self.num_masked(length), training=True)
+
+    def activation_bytes(self, batch_size, length):
+        sizes = batch_size, length, self.num_masked(length), self.number_bytes
+        return self.network.activation_bytes(*sizes)
 
     def get_config(self):
         return {

@@ -16,10 +16,11 @@ from keras_corrupt.models.masked_lm.objective import (
     correct_predictions,
     masked_lm_loss,
 )
-from keras_corrupt.models.replace_mlm import cost
 from keras_corrupt.models.replace_mlm.examples import describe_restorations
 from keras_corrupt.models.replace_mlm.presets import PRESETS
-from keras_corrupt.models.replaced_token_detection.cost import complete_generator
+from keras_corrupt.models.replaced_token_detection.generator_sizes import (
+    complete_generator,
+)
 from keras_corrupt.models.replaced_token_detection.masked_lm_generator import (
     MaskedLMGenerator,
 )
@@ -56,7 +57,6 @@ class ReplaceMLM(MaskedLMGenerator):
     """
 
     presets = PRESETS
-    cost = cost
     network_arguments = {
         "discriminator": TransformerEncoder,
         "generator": TransformerEncoder,

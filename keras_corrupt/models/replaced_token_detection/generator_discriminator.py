@@ -62,6 +62,16 @@ class Discriminator(FusedSteps, keras.Model):
         """Returns float32 `[batch, length]`, the logits of "replaced"."""
         return self.head(self.encoder(inputs, training=training))
 
+    # === What it costs ===
+
+    def flops(self, length, num_masked=0, training=False):
+        """Counts one sequence, forward; what is masked in it plays no part."""
+        return self.encoder.flops(length, training) + self.head.flops(length)
+
+    def activation_bytes(self, batch_size, length, num_masked, number_bytes):
+        """Counts what a training step needs at its peak."""
+        return self.encoder.activation_bytes(batch_size, length, number_bytes)
+
 
 class GeneratorDiscriminator(TwoNetworks):
     """Tells tokens of a text from those that a generator has put into it.

@@ -20,7 +20,8 @@ from keras_corrupt.models.pretrainer import Pretrainer
 class TwoNetworks(Pretrainer):
     """A generator that corrupts text, and the network that learns from it and is kept.
 
-    A subclass makes them, `generator` and `discriminator`.
+    A subclass makes them, `generator` and `discriminator`. Both count what they cost as
+    `MaskedLMNetwork` does.
 
     Args:
         discriminator: Constructor arguments of the `TransformerEncoder` that is kept.
@@ -51,6 +52,38 @@ class TwoNetworks(Pretrainer):
     def generator_warnings(self, metrics, unigram):
         """Yields what of `warnings` is about the generator: too good, or too bad."""
         yield from ()
+
+    # === What a step costs ===
+
+    def forward_flops(self, length):
+        """Counts both networks, dropout included.
+
+        They share embedding tables but read different sequences, so each pays for its
+        own look-ups.
+        """
+        sizes = length, self.num_masked(length)
+        generator = self.generator.flops(*sizes, training=True)
+        return generator + self.discriminator.flops(*sizes, training=True)
+
+    def activation_bytes(self, batch_size, length):
+        """Counts the higher of two peaks.
+
+        A generator's activations are given free before the discriminator has run: one
+        peak is the vocabulary's logits and their gradient with the generator's
+        activations, the other the discriminator with the logits that are left.
+        """
+        positions = batch_size * self.num_masked(length)
+        logits = self.generator.head.activation_bytes(positions, self.number_bytes) // 2
+        sizes = batch_size, length, self.num_masked(length), self.number_bytes
+        return max(
+            self.generator.activation_bytes(*sizes),
+            logits + self.discriminator_bytes(batch_size, length),
+        )
+
+    def discriminator_bytes(self, batch_size, length):
+        """Counts the second network's activations of a step."""
+        sizes = batch_size, length, self.num_masked(length), self.number_bytes
+        return self.discriminator.activation_bytes(*sizes)
 
     def get_config(self):
         return {

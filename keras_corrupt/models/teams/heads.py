@@ -82,3 +82,21 @@ class MultiTaskDiscriminator(Discriminator):
             self.head(detection),
             self.selection_head(selection, positions, candidate_ids),
         )
+
+    # === What it costs: both tasks, whose common layers run once ===
+
+    @property
+    def own_layers(self):
+        """The layers that replaced token detection has to itself."""
+        return self.rtd_encoder.layers_[self.encoder.num_layers - self.task_layers :]
+
+    def flops(self, length, num_masked=0, training=False):
+        """Counts all but the selection head."""
+        arguments = length, self.encoder.position_bias is not None, training
+        own = sum(layer.flops(*arguments) for layer in self.own_layers)
+        return own + super().flops(length, num_masked, training)
+
+    def activation_bytes(self, batch_size, length, num_masked, number_bytes):
+        sizes = batch_size, length, number_bytes
+        own = sum(layer.activation_bytes(*sizes) for layer in self.own_layers)
+        return own + self.encoder.activation_bytes(*sizes)

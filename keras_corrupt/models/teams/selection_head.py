@@ -3,8 +3,8 @@
 import keras
 from keras import ops
 
-from keras_corrupt.heads.transform import transform_and_norm
-from keras_corrupt.models.teams import cost
+from keras_corrupt.encoders.cost import SOFTMAX_FLOPS
+from keras_corrupt.heads.transform import transform_and_norm, transform_flops
 
 
 class MultiWordSelectionHead(keras.layers.Layer):
@@ -48,5 +48,12 @@ class MultiWordSelectionHead(keras.layers.Layer):
         return ops.cast(products, "float32")
 
     def flops(self, num_positions, num_candidates):
-        """Counts one sequence, forward: see `cost.selection_head_flops`."""
-        return cost.selection_head_flops(self.sizes, num_positions, num_candidates)
+        """Counts one sequence, forward.
+
+        After the transform come the candidates' look-ups (dense, like all), their
+        inner products and the softmax.
+        """
+        size, vocabulary = self.sizes["embedding_size"], self.sizes["vocabulary_size"]
+        candidate = 2 * vocabulary * size + 2 * size + SOFTMAX_FLOPS
+        position = transform_flops(self.transform) + num_candidates * candidate
+        return num_positions * position

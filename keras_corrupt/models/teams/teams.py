@@ -9,7 +9,7 @@ from keras_corrupt.models.masked_lm.masked_lm import MaskedLMNetwork
 from keras_corrupt.models.replaced_token_detection.generator_discriminator import (
     ReplacedTokenDetection,
 )
-from keras_corrupt.models.teams import cost, objective
+from keras_corrupt.models.teams import objective
 from keras_corrupt.models.teams.fine_tuning import search_space, settings
 from keras_corrupt.models.teams.heads import EMBEDDING_PARTS, MultiTaskDiscriminator
 from keras_corrupt.models.teams.presets import PRESETS
@@ -61,7 +61,6 @@ class Teams(ReplacedTokenDetection):
     """
 
     presets = PRESETS
-    cost = cost
     loss_weights = {"mlm": 1.0, "rtd": 5.0, "mws": 2.0}
     metric_names = {
         **ReplacedTokenDetection.metric_names,
@@ -179,6 +178,13 @@ class Teams(ReplacedTokenDetection):
         chance = 1 / (self.num_negatives + 1)
         mws = {"mws_accuracy": (chance, "chance")}
         return {**super().baselines(metrics, unigram), **mws}
+
+    # === What a step costs ===
+
+    def forward_flops(self, length):
+        sizes = self.num_masked(length), self.num_negatives + 1
+        selection = self.discriminator.selection_head.flops(*sizes)
+        return selection + super().forward_flops(length)
 
     def get_config(self):
         return {

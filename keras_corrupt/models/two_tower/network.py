@@ -69,6 +69,26 @@ class TwoTowerNetwork(FusedSteps, keras.Model):
             inputs["padding_mask"],
         )
 
+    # === What it costs ===
+
+    def flops(self, length, num_sampled=0, training=False):
+        """Counts one sequence, forward.
+
+        The towers share embedding tables, but each pays for its own look-ups. The head
+        runs at every position, and once more at the `num_sampled` where samples are
+        drawn.
+        """
+        towers = 2 * self.left_to_right.flops(length, training)
+        return towers + self.head.flops(length + num_sampled)
+
+    def activation_bytes(self, batch_size, length, num_sampled, number_bytes):
+        """Counts what a training step needs at its peak."""
+        sizes = batch_size, length, number_bytes
+        towers = 2 * self.left_to_right.activation_bytes(*sizes)
+        return towers + self.head.chunk_bytes(batch_size, length)
+
+    # === Config ===
+
     @property
     def architecture(self):
         """The constructor arguments that say what each tower computes, a dict."""

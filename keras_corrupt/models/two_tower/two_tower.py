@@ -5,7 +5,6 @@ from keras import ops
 
 from keras_corrupt.corruption import maskable_tokens
 from keras_corrupt.models.pretrainer import Pretrainer
-from keras_corrupt.models.two_tower import cost
 from keras_corrupt.models.two_tower.examples import describe_expectations
 from keras_corrupt.models.two_tower.network import TwoTowerNetwork
 from keras_corrupt.models.two_tower.presets import PRESETS
@@ -109,13 +108,6 @@ class TwoTower(Pretrainer):
 
     # === What a run shows ===
 
-    def forward_flops(self, length):
-        return cost.forward_flops(self.network.architecture, length)
-
-    def activation_bytes(self, batch_size, length):
-        sizes = batch_size, length, self.number_bytes
-        return cost.activation_bytes(self.network.architecture, *sizes)
-
     def describe_examples(self, inputs):
         return describe_expectations(self, inputs)
 
@@ -124,6 +116,14 @@ class TwoTower(Pretrainer):
 
     def warnings(self, metrics, unigram):
         return warnings(metrics, unigram)
+
+    # === What a step costs ===
+
+    def forward_flops(self, length):
+        return self.network.flops(length, training=True)
+
+    def activation_bytes(self, batch_size, length):
+        return self.network.activation_bytes(batch_size, length, 0, self.number_bytes)
 
     def get_config(self):
         return {**super().get_config(), "encoder": self.network.architecture}

@@ -20,7 +20,6 @@ from keras_corrupt.models.replaced_token_detection.objective import (
     replaced_labels,
     replaced_token_detection_loss,
 )
-from keras_corrupt.models.unigram_electra import cost
 from keras_corrupt.models.unigram_electra.generator import UnigramGenerator
 from keras_corrupt.models.unigram_electra.presets import PRESETS
 
@@ -59,7 +58,6 @@ class UnigramElectra(GeneratorDiscriminator):
     """
 
     presets = PRESETS
-    cost = cost
     loss_weights = {"rtd": 50.0}
 
     def __init__(
@@ -129,7 +127,13 @@ class UnigramElectra(GeneratorDiscriminator):
         rtd = replaced_token_detection_loss(outputs["rtd_logits"], outputs["replaced"])
         return {"rtd": (rtd, outputs["rtd_weights"])}
 
-    # === What a run shows ===
+    # === What a step costs ===
+
+    def forward_flops(self, length):
+        return self.discriminator.flops(length, training=True)
+
+    def activation_bytes(self, batch_size, length):
+        return self.discriminator_bytes(batch_size, length)
 
     def get_config(self):
         return {
