@@ -197,8 +197,7 @@ def step_gflop(settings):
     import keras_corrupt
     from benchmarks.peers import random_sentences, random_texts
     from benchmarks.peers.ours import SYSTEMS, tagger
-    from keras_corrupt.encoders.cost import encoder_flops
-    from keras_corrupt.models.cost import training_flops
+    from keras_corrupt.encoders.cost import training_flops
 
     if settings.system in SIZES:
         model = tagger(random_sentences(*settings.size)[0])
@@ -209,10 +208,8 @@ def step_gflop(settings):
         return settings.batch_size * found / 1e9
     model = getattr(keras_corrupt.models, SYSTEMS[settings.system]).from_preset("small")
     if settings.system == "scoring":
-        sizes = model.encoder.architecture
         texts = [mask.shape for _, mask in random_texts(*settings.size)]
-        flops = sum(n * encoder_flops(sizes, length) for n, length in texts)
-        return flops / 1e9
+        return sum(n * model.encoder.flops(length) for n, length in texts) / 1e9
     forward = model.forward_flops(settings.length)
     return training_flops(forward, settings.batch_size, 1) / 1e9
 

@@ -15,7 +15,11 @@ INTEGRATION = "tests/integration/test_recipes.py"
     [
         ("keras_corrupt/convert/card.py", "tests/convert/test_commands.py", True),
         ("keras_corrupt/convert/card.py", "tests/models/test_electra.py", False),
-        ("keras_corrupt/models/electra/cost.py", "tests/models/test_electra.py", True),
+        (
+            "keras_corrupt/models/electra/electra.py",
+            "tests/models/test_electra.py",
+            True,
+        ),
         ("keras_corrupt/training/runner.py", INTEGRATION, True),
         ("keras_corrupt/encoders/noise.py", INTEGRATION, False),
         ("keras_corrupt/version.py", "tests/data/test_beam.py", True),

@@ -7,6 +7,7 @@ from keras_corrupt.corruption.masking import (
     choose_positions,
     maskable_tokens,
     num_chosen,
+    num_masked,
 )
 from keras_corrupt.corruption.words_and_spans import choose_spans, choose_words
 
@@ -94,6 +95,10 @@ class Masker:
             repeated["masked_positions"] = masking.positions
             repeated["masked_weights"] = masking.weights
         return repeated
+
+    def num_masked(self, length):
+        """Returns how many positions of a sequence of that length are chosen."""
+        return num_masked(self.mask_rate, length)
 
     def maskable(self, inputs):
         """Returns which tokens may be chosen, booleans `[batch, length]`."""

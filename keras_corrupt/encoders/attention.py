@@ -5,6 +5,11 @@ from keras import ops
 
 from keras_corrupt.devices import flash_attention, splash_attention
 from keras_corrupt.devices.replicas import Dropout
+from keras_corrupt.encoders.cost import (
+    ATTENTION_LOGIT_FLOPS,
+    DROPOUT_FLOPS,
+    SOFTMAX_FLOPS,
+)
 from keras_corrupt.encoders.dense import Dense
 from keras_corrupt.encoders.embeddings import initializer
 
@@ -94,6 +99,16 @@ class SelfAttention(keras.layers.Layer):
         biases = () if bias is None else (bias,)
         context = attend(query, key, value, *biases)
         return self.output_projection(ops.reshape(context, (batch, length, hidden)))
+
+    def flops(self, length, has_bias=False, training=False):
+        """Counts one sequence, forward; `has_bias` says whether logits get a bias."""
+        weight = ATTENTION_LOGIT_FLOPS + has_bias + SOFTMAX_FLOPS
+        weight += DROPOUT_FLOPS * training
+        return length * (
+            4 * self.query.flops()  # Query, key, value, output.
+            + 2 * (2 * self.hidden_size * length)  # Logits, and the mean of the values.
+            + self.num_heads * length * weight
+        )
 
     def _with_dropout(self, query, key, value, mask, bias, seed):
         """What `ops.dot_product_attention` does, with dropout of the weights."""

@@ -3,6 +3,7 @@
 import keras
 from keras import ops
 
+from keras_corrupt.encoders.cost import GELU_FLOPS, dense_flops
 from keras_corrupt.kernels import active, plain
 
 
@@ -58,3 +59,8 @@ class Dense(keras.layers.Dense):
     def quantize(self, mode=None, type_check=True, config=None):
         # Keras quantizes no subclass whose `call` might be another; ours is none.
         super().quantize(mode, type_check=False, config=config)
+
+    def flops(self):
+        """Counts one vector, forward: see `cost`."""
+        activated = self.activation in (gelu(True), gelu(False))
+        return dense_flops(*self.kernel.shape) + activated * GELU_FLOPS * self.units

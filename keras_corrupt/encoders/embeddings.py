@@ -5,6 +5,7 @@ from keras import ops
 
 from keras_corrupt.devices.replicas import Dropout
 from keras_corrupt.encoders.bounds import Bounds
+from keras_corrupt.encoders.cost import DROPOUT_FLOPS, LAYER_NORM_FLOPS
 
 
 def initializer(stddev):
@@ -129,3 +130,19 @@ class TextEmbeddings(keras.layers.Layer):
         # [batch, length, embedding] + [length, embedding] + [batch, length, embedding]
         summed = self.token(token_ids) + positions + self.segment(segment_ids)
         return self.dropout(self.norm(summed), training=training)
+
+    # === What it costs ===
+
+    def flops(self, length, training=False):
+        """Counts one sequence, forward: look-ups, their sum, layer norm.
+
+        Position look-ups are over the `length` rows in use. The differences in
+        disentangled tables are left out.
+        """
+        rows = self.bounds.vocabulary_size + length + self.bounds.num_segments
+        number = 2 * rows + 2 + LAYER_NORM_FLOPS + DROPOUT_FLOPS * training
+        return length * self.embedding_size * number
+
+    def activation_bytes(self, batch_size, length):
+        """Counts the three look-ups, their sum, its norm and dropout, in float32."""
+        return batch_size * length * self.embedding_size * 6 * 4

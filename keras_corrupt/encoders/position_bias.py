@@ -83,6 +83,10 @@ class RelativePositionBias(keras.layers.Layer):
         chosen = ops.one_hot(buckets, self.num_buckets, dtype="float32")
         return ops.transpose(ops.matmul(chosen, self.table), (2, 0, 1))[None]
 
+    def activation_bytes(self, length):
+        """Counts the bias and its gradient, in float32; all layers have them once."""
+        return 2 * self.num_heads * length**2 * 4
+
     def get_config(self):
         return {
             **super().get_config(),

@@ -3,7 +3,6 @@
 import keras
 from keras import ops
 
-from keras_corrupt.encoders import cost
 from keras_corrupt.encoders.dense import Dense
 from keras_corrupt.encoders.embeddings import TextEmbeddings, initializer
 from keras_corrupt.encoders.masks import MASKS
@@ -295,15 +294,58 @@ class TransformerEncoder(TextModel):
             return None
         return self.position_bias(length=ops.shape(inputs["token_ids"])[1])
 
+    # === What it costs ===
+
+    @property
+    def has_dropout(self):
+        """Whether training draws any dropout."""
+        return bool(self.dropout or self.attention_dropout)
+
     def flops(self, length, training=False):
-        """Counts one sequence, forward: see `cost.encoder_flops`."""
-        return cost.encoder_flops(self.architecture, length, training)
+        """Counts embeddings and layers, by the rules of `encoders/cost.py`.
+
+        Args:
+            length: Int. Tokens in the sequence.
+            training: Bool. Whether dropout runs.
+
+        Returns:
+            Int. FLOPs of one sequence, forward.
+
+        Raises:
+            ValueError: `length` is outside the encoder's range.
+        """
+        if not 1 <= length <= self.max_length:
+            raise ValueError(
+                f"`length` must be from 1 to the encoder's `max_length`, "
+                f"{self.max_length}. Received: length={length}. "
+                "Shorten the sequences or raise `max_length`."
+            )
+        total = self.embeddings.flops(length, training)
+        if self.embedding_projection is not None:
+            total += length * self.embedding_projection.flops()
+        has_bias = self.position_bias is not None
+        return total + sum(x.flops(length, has_bias, training) for x in self.layers_)
 
     def activation_bytes(self, batch_size, length, number_bytes):
-        """Counts what a training step keeps: see `cost.encoder_activation_bytes`."""
-        return cost.encoder_activation_bytes(
-            self.architecture, batch_size, length, number_bytes
-        )
+        """Counts what a training step needs at its peak, weights aside.
+
+        Args:
+            batch_size: Int. Sequences.
+            length: Int. Tokens of a sequence.
+            number_bytes: Int. Bytes of a number: 4, or 2 in mixed precision.
+
+        Returns:
+            Int. Bytes.
+        """
+        sizes = batch_size, length, number_bytes
+        total = self.embeddings.activation_bytes(batch_size, length)
+        total += sum(layer.activation_bytes(*sizes) for layer in self.layers_)
+        total += max((x.backward_bytes(*sizes) for x in self.layers_), default=0)
+        if self.position_bias is not None:
+            total += self.position_bias.activation_bytes(length)
+        return total
+
+    # === Config ===
 
     @property
     def architecture(self):

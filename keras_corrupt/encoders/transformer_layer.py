@@ -4,6 +4,7 @@ import keras
 
 from keras_corrupt.devices.replicas import Dropout
 from keras_corrupt.encoders.attention import SelfAttention
+from keras_corrupt.encoders.cost import DROPOUT_FLOPS, LAYER_NORM_FLOPS
 from keras_corrupt.encoders.dense import Dense, gelu
 from keras_corrupt.encoders.embeddings import initializer
 from keras_corrupt.kernels import active, plain
@@ -129,3 +130,44 @@ class TransformerLayer(keras.layers.Layer):
     def _is_quantized(self):
         layers = self._flatten_layers(include_self=False)
         return any(layer.quantization_mode for layer in layers)
+
+    # === What it costs ===
+
+    def flops(self, length, has_bias=False, training=False):
+        """Counts one sequence, forward; the arguments are `SelfAttention.flops`'s."""
+        attention = self.attention.flops(length, has_bias, training)
+        feed_forward = self.intermediate.flops() + self.feedforward_output.flops()
+        added = 1 + LAYER_NORM_FLOPS + DROPOUT_FLOPS * training  # 1: residual.
+        return attention + length * (feed_forward + 2 * added * self.hidden_size)
+
+    def activation_bytes(self, batch_size, length, number_bytes):
+        """Counts what the layer keeps for the backward pass.
+
+        Args:
+            batch_size: Int. Sequences.
+            length: Int. Tokens of a sequence.
+            number_bytes: Int. Bytes of a number: 4, or 2 in mixed precision.
+
+        Returns:
+            Int. Bytes.
+        """
+        if self.remat == "layer":  # its input
+            return batch_size * length * self.hidden_size * number_bytes
+        return self._kept_bytes(batch_size, length, number_bytes)
+
+    def backward_bytes(self, batch_size, length, number_bytes):
+        """Counts what going back through the layer makes; see `activation_bytes`."""
+        widest = max(self.intermediate_size, self.attention.num_heads * length)
+        # Half a layer: what is made again, its gradient, its input's.
+        half = 3 * batch_size * length * widest * number_bytes
+        if self.remat == "layer":  # and, before, through the whole layer again
+            half += self._kept_bytes(batch_size, length, number_bytes)
+        return half
+
+    def _kept_bytes(self, batch_size, length, number_bytes):
+        # Query, key, value; the heads' output; two norms' outputs and normalised
+        # inputs. What gelu is taken of.
+        numbers = 8 * self.hidden_size + self.intermediate_size
+        if self.remat != "attention":  # The attention weights before dropout.
+            numbers += length * self.attention.num_heads
+        return batch_size * length * numbers * number_bytes

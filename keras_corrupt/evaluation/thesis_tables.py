@@ -17,14 +17,17 @@ Three different counts are published for "the ELECTRA discriminator":
   `hidden_size + 1` larger than the public count: the second dense layer.
 """
 
+import math
 from typing import NamedTuple
 
-from keras_corrupt.models.cost import training_flops
-from keras_corrupt.models.electra import cost as electra
-from keras_corrupt.models.electra.presets import PRESETS as ELECTRA
-from keras_corrupt.models.masked_lm import cost as masked_lm
-from keras_corrupt.models.masked_lm.presets import PRESETS as MASKED_LM
+from keras_corrupt.encoders.cost import training_flops
+from keras_corrupt.models import Electra, MaskedLM
+from keras_corrupt.models.replaced_token_detection.generator_discriminator import (
+    Discriminator,
+)
+from keras_corrupt.models.weightless import weightless
 
+ELECTRA = Electra.presets
 SIZES = ("small", "base", "large")
 
 #: Rows of table 5.1 that a preset holds: small, base, large.
@@ -117,47 +120,72 @@ Parameters: BERT is the encoder and its head; ELECTRA is the discriminator's enc
 and its head, without the generator. Base has 109M; 110M is how BERT-Base is rounded."""
 
 
-def run_preset(run):
-    """Gives the preset of a run, with what the run changes in it.
+def run_costs(run):
+    """Counts the pretrained network of a run, encoder and head, and the run's cost.
 
     Args:
         run: A `Run`.
 
     Returns:
-        Dict. Constructor arguments of `Electra` or `MaskedLM`.
+        Two ints: parameters, without ELECTRA's generator; and FLOPs, forward and
+        backward, of all steps.
     """
-    presets = ELECTRA if run.system == "electra" else MASKED_LM
-    return {**presets[run.size], **(run.overrides or {})}
-
-
-def run_parameters(run):
-    """Counts the pretrained network of a run: encoder and head.
-
-    Args:
-        run: A `Run`.
-
-    Returns:
-        Int. Parameters, without ELECTRA's generator.
-    """
-    if run.system == "electra":
-        counts = electra.parameters(run_preset(run))
-        return counts["discriminator"] + counts["rtd_head"]
-    return masked_lm.parameters(run_preset(run))["total"]
-
-
-def run_flops(run):
-    """Counts the training cost of a run.
-
-    Args:
-        run: A `Run`.
-
-    Returns:
-        Int. FLOPs, forward and backward, of all steps.
-    """
+    system = Electra if run.system == "electra" else MaskedLM
+    with weightless():
+        model = system.from_preset(run.size, **(run.overrides or {}))
     length, batch_size = SCHEDULES[run.size]
-    cost = electra if run.system == "electra" else masked_lm
-    forward = cost.forward_flops(run_preset(run), length)
-    return training_flops(forward, batch_size, run.steps)
+    forward = model.forward_flops(length)
+    *_, pretrained = model.networks.values()
+    parameters = pretrained.count_params()
+    return parameters, training_flops(forward, batch_size, run.steps)
+
+
+def inference_flops(encoder, length):
+    """Counts one sequence through an encoder and a binary head at every position.
+
+    That head is in the thesis's column (table 5.3): base is 2.8e10 without it and
+    2.9e10, as printed, with it. A sentence classifier costs what the encoder costs and
+    next to nothing more.
+
+    Args:
+        encoder: Dict. Constructor arguments of `TransformerEncoder`.
+        length: Int. Tokens in the sequence.
+
+    Returns:
+        Int. FLOPs of one sequence; dropout is off.
+
+    Example:
+
+    >>> f"{inference_flops(ELECTRA['base']['discriminator'], length=128):.1e}"
+    '2.9e+10'
+    """
+    with weightless():
+        return Discriminator(encoder).flops(length)
+
+
+def parameters_by_part(*networks):
+    """Counts the parts of networks; shared variables belong to the first that has them.
+
+    Args:
+        networks: Models, such as `model.discriminator, model.generator`.
+
+    Returns:
+        Dict from network and part, such as `"generator/head"`, to parameters.
+
+    Example:
+
+    >>> model = Electra.from_preset("tiny")
+    >>> parameters_by_part(model.discriminator, model.generator)["generator/encoder"]
+    30048
+    """
+    counted, found = set(), {}
+    for network in networks:
+        for part in network.layers:
+            own = {id(v): math.prod(v.shape) for v in part.weights}
+            new = own.keys() - counted
+            found[f"{network.name}/{part.name}"] = sum(own[v] for v in new)
+            counted |= new
+    return found
 
 
 def scientific(value):
@@ -252,25 +280,30 @@ def print_tables():
 
     print("\nTables 5.3 and 5.4, parameters and FLOPs: ours, then the thesis's\n")
     rows = []
+    # BERT's encoder is the discriminator's.
+    infer = {
+        size: scientific(inference_flops(ELECTRA[size]["discriminator"], length=128))
+        for size in SIZES
+    }
     for run in RUNS + EXPLANATIONS:
-        preset = run_preset(run)
-        encoder = preset["discriminator" if run.system == "electra" else "encoder"]
-        infer = scientific(electra.inference_flops(encoder, length=128))
-        train = scientific(run_flops(run))
-        rows.append([run.name, run_parameters(run), run.params])
-        rows[-1] += [train, run.train, infer, run.infer]
+        parameters, train = run_costs(run)
+        rows.append([run.name, parameters, run.params, scientific(train), run.train])
+        rows[-1] += [infer[run.size], run.infer]
     header = ["Run", "params", "thesis", "train", "thesis", "infer", "thesis"]
     print(markdown_table(header, rows))
     print("\n" + NOTES)
 
     print("\nELECTRA's parameters, by part\n")
-    parts = {name: electra.parameters(preset) for name, preset in ELECTRA.items()}
-    header = ["Preset", *parts["small"], "released", "released - encoder"]
+    header = ["Preset", "discriminator", "rtd_head", "generator", "masked_lm_head"]
+    header += ["total", "released", "released - encoder"]
     rows = []
-    for name, counts in parts.items():
+    for name in ELECTRA:
+        with weightless():
+            model = Electra.from_preset(name)
+        counts = [*parameters_by_part(model.discriminator, model.generator).values()]
         released = RELEASED_PARAMETERS.get(name)
-        difference = "-" if released is None else released - counts["discriminator"]
-        rows.append([name, *counts.values(), released or "-", difference])
+        difference = "-" if released is None else released - counts[0]
+        rows.append([name, *counts, sum(counts), released or "-", difference])
     print(markdown_table(header, rows))
     print(
         "\nThe released counts include a pooler, hidden x hidden + hidden, that the "

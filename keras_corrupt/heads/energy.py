@@ -33,3 +33,7 @@ class EnergyHead(keras.layers.Layer):
     def call(self, hidden):
         """Returns float32 `[batch, length]`, from `[batch, length, hidden]`."""
         return ops.matmul(ops.cast(hidden, "float32"), self.energy)[..., 0]
+
+    def flops(self, num_positions):
+        """Counts the products, and the sums with log q and with the odds."""
+        return num_positions * (2 * self.hidden_size + 2)

@@ -4,8 +4,7 @@ import keras
 from keras import ops
 
 from keras_corrupt.encoders.cost import SOFTMAX_FLOPS
-from keras_corrupt.heads.cost import transform_flops
-from keras_corrupt.heads.transform import transform_and_norm
+from keras_corrupt.heads.transform import transform_and_norm, transform_flops
 
 
 class MultiWordSelectionHead(keras.layers.Layer):
@@ -51,20 +50,10 @@ class MultiWordSelectionHead(keras.layers.Layer):
     def flops(self, num_positions, num_candidates):
         """Counts one sequence, forward.
 
-        Dense, gelu and layer norm at the embedding size, the candidates' look-ups
-        (dense, like all), their inner products and the softmax.
-
-        Args:
-            num_positions: Int. Masked positions of the sequence.
-            num_candidates: Int. Candidates of a position, the original token included.
-
-        Returns:
-            Int. FLOPs.
+        After the transform come the candidates' look-ups (dense, like all), their
+        inner products and the softmax.
         """
-        size, vocabulary = (
-            self.sizes[name] for name in ("embedding_size", "vocabulary_size")
-        )
+        size, vocabulary = self.sizes["embedding_size"], self.sizes["vocabulary_size"]
         candidate = 2 * vocabulary * size + 2 * size + SOFTMAX_FLOPS
-        return num_positions * (
-            transform_flops(self.sizes) + num_candidates * candidate
-        )
+        position = transform_flops(self.transform) + num_candidates * candidate
+        return num_positions * position

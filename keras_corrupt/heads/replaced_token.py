@@ -2,9 +2,9 @@
 
 import keras
 
+from keras_corrupt.encoders.cost import SIGMOID_FLOPS
 from keras_corrupt.encoders.dense import Dense, gelu
 from keras_corrupt.encoders.embeddings import initializer
-from keras_corrupt.heads import cost
 
 
 class ReplacedTokenHead(keras.layers.Layer):
@@ -30,7 +30,7 @@ class ReplacedTokenHead(keras.layers.Layer):
                 name=name,
             )
 
-        self.sizes = encoder.architecture
+        self.hidden_size = encoder.hidden_size
         self.transform = None
         if transform:
             self.transform = dense(
@@ -45,7 +45,7 @@ class ReplacedTokenHead(keras.layers.Layer):
 
     def build(self, input_shape=None):
         for layer in filter(None, (self.transform, self.classifier)):
-            layer.build((None, None, self.sizes["hidden_size"]))
+            layer.build((None, None, self.hidden_size))
 
     def call(self, hidden):
         """Returns float32 `[batch, length]`, from `[batch, length, hidden]`."""
@@ -54,6 +54,8 @@ class ReplacedTokenHead(keras.layers.Layer):
         return self.classifier(hidden)[..., 0]
 
     def flops(self, num_positions):
-        """Counts one sequence, forward: see `cost.replaced_token_head_flops`."""
-        has_transform = self.transform is not None
-        return cost.replaced_token_head_flops(self.sizes, num_positions, has_transform)
+        """Counts one sequence, forward, with that many tokens."""
+        token = self.classifier.flops() + SIGMOID_FLOPS
+        if self.transform is not None:
+            token += self.transform.flops()
+        return num_positions * token

@@ -2,7 +2,7 @@
 
 import keras
 
-from keras_corrupt.heads.transform import transform_and_norm
+from keras_corrupt.heads.transform import transform_and_norm, transform_flops
 
 
 class SequenceHead(keras.layers.Layer):
@@ -26,3 +26,7 @@ class SequenceHead(keras.layers.Layer):
     def call(self, states):
         """Returns vectors `[..., hidden]`, from `[..., hidden]`."""
         return self.norm(self.transform(states))
+
+    def flops(self):
+        """Counts one vector, forward."""
+        return transform_flops(self.transform)

@@ -2,6 +2,7 @@
 
 import keras
 
+from keras_corrupt.encoders.cost import LAYER_NORM_FLOPS
 from keras_corrupt.encoders.dense import Dense, gelu
 from keras_corrupt.encoders.embeddings import initializer
 
@@ -28,3 +29,8 @@ def transform_and_norm(encoder, units, dtype):
         epsilon=encoder.layer_norm_epsilon, dtype=dtype, name="norm"
     )
     return transform, norm
+
+
+def transform_flops(transform):
+    """Counts one vector through `transform` and the layer norm that follows it."""
+    return transform.flops() + LAYER_NORM_FLOPS * transform.units

@@ -3,8 +3,9 @@
 import keras
 from keras import ops
 
-from keras_corrupt.heads import chunks, cost
-from keras_corrupt.heads.transform import transform_and_norm
+from keras_corrupt.encoders.cost import SOFTMAX_FLOPS, dense_flops
+from keras_corrupt.heads import chunks
+from keras_corrupt.heads.transform import transform_and_norm, transform_flops
 from keras_corrupt.kernels import active
 
 #: Positions of each sequence whose logits are held at once where all are gone through.
@@ -151,17 +152,6 @@ class VocabularyHead(keras.layers.Layer):
             *self._states_and_table(hidden), self.bias, k, self.chunk_size
         )
 
-    def flops(self, num_positions):
-        """Counts one sequence, forward: see `cost.vocabulary_head_flops`."""
-        has_transform = self.transform is not None
-        return cost.vocabulary_head_flops(self.sizes, num_positions, has_transform)
-
-    def activation_bytes(self, num_positions, number_bytes):
-        """Counts the logits: see `cost.vocabulary_head_activation_bytes`."""
-        return cost.vocabulary_head_activation_bytes(
-            self.sizes, num_positions, number_bytes
-        )
-
     def _states_and_table(self, hidden):
         """Returns what is multiplied: vectors of the embedding size, and the matrix."""
         if self.transform is not None:
@@ -180,3 +170,36 @@ class VocabularyHead(keras.layers.Layer):
                 'use `quantize("int8")`.'
             )
         return ops.cast(table, self.compute_dtype)
+
+    # === What it costs ===
+
+    def flops(self, num_positions):
+        """Counts one sequence, forward, with that many positions predicted.
+
+        After the transform come the tied output matrix and its bias, the softmax, and
+        the pick of the target's probability, which is a look-up and so dense as well.
+        Draws are left out.
+        """
+        vocabulary = self.sizes["vocabulary_size"]
+        position = dense_flops(self.sizes["embedding_size"], vocabulary)
+        position += (SOFTMAX_FLOPS + 2) * vocabulary
+        if self.transform is not None:
+            position += transform_flops(self.transform)
+        return num_positions * position
+
+    def activation_bytes(self, num_positions, number_bytes):
+        """Counts the logits of a training step and their gradient.
+
+        Args:
+            num_positions: Int. Positions whose logits are held at once, in all
+                sequences.
+            number_bytes: Int. Bytes of a number: 4, or 2 in mixed precision.
+
+        Returns:
+            Int. Bytes.
+        """
+        return 2 * num_positions * self.sizes["vocabulary_size"] * number_bytes
+
+    def chunk_bytes(self, batch_size, length):
+        """Counts the logits of a chunk, for methods that go through all positions."""
+        return self.activation_bytes(batch_size * min(self.chunk_size, length), 4)

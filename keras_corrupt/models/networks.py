@@ -5,7 +5,9 @@ import keras
 from keras_corrupt.encoders import TransformerEncoder
 from keras_corrupt.heads import ReplacedTokenHead, VocabularyHead
 from keras_corrupt.kernels import fused_steps
-from keras_corrupt.models.replaced_token_detection.cost import check_shared_sizes
+from keras_corrupt.models.replaced_token_detection.generator_sizes import (
+    check_shared_sizes,
+)
 from keras_corrupt.objectives.cloze import states_around
 
 #: What the towers share: all of their embeddings. A projection to another hidden size,
@@ -48,6 +50,15 @@ class MaskedLMNetwork(keras.Model):
         """
         return self.head(self.encoder(inputs, training=training), positions)
 
+    def flops(self, length, num_masked, training=False):
+        """Counts one sequence, forward, with `num_masked` positions predicted."""
+        return self.encoder.flops(length, training) + self.head.flops(num_masked)
+
+    def activation_bytes(self, batch_size, length, num_masked, number_bytes):
+        """Counts what a training step needs at its peak, the logits included."""
+        logits = self.head.activation_bytes(batch_size * num_masked, number_bytes)
+        return logits + self.encoder.activation_bytes(batch_size, length, number_bytes)
+
 
 @fused_steps
 class Discriminator(keras.Model):
@@ -78,6 +89,14 @@ class Discriminator(keras.Model):
     def call(self, inputs, training=False):
         """Returns float32 `[batch, length]`, the logits of "replaced"."""
         return self.head(self.encoder(inputs, training=training))
+
+    def flops(self, length, num_masked=0, training=False):
+        """Counts one sequence, forward; what is masked in it plays no part."""
+        return self.encoder.flops(length, training) + self.head.flops(length)
+
+    def activation_bytes(self, batch_size, length, num_masked, number_bytes):
+        """Counts what a training step needs at its peak."""
+        return self.encoder.activation_bytes(batch_size, length, number_bytes)
 
 
 @fused_steps
@@ -137,6 +156,22 @@ class TwoTowerNetwork(keras.Model):
             self.right_to_left(inputs, training=training),
             inputs["padding_mask"],
         )
+
+    def flops(self, length, num_sampled=0, training=False):
+        """Counts one sequence, forward.
+
+        The towers share embedding tables, but each pays for its own look-ups. The head
+        runs at every position, and once more at the `num_sampled` where samples are
+        drawn.
+        """
+        towers = 2 * self.left_to_right.flops(length, training)
+        return towers + self.head.flops(length + num_sampled)
+
+    def activation_bytes(self, batch_size, length, num_sampled, number_bytes):
+        """Counts what a training step needs at its peak."""
+        sizes = batch_size, length, number_bytes
+        towers = 2 * self.left_to_right.activation_bytes(*sizes)
+        return towers + self.head.chunk_bytes(batch_size, length)
 
     @property
     def architecture(self):

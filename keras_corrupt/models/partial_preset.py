@@ -4,11 +4,10 @@ Published discriminators come without their generator, and an encoder that one s
 pretrained can start another. What is not there is new.
 """
 
-from keras_corrupt.encoders.cost import encoder_sizes
 from keras_corrupt.models import longer_sequences, preset_directory
 from keras_corrupt.models.named_variables import named_weights
 from keras_corrupt.models.overrides import merge, with_global_policy
-from keras_corrupt.models.preset_sizes import SIZES
+from keras_corrupt.models.preset_sizes import SIZES, encoder_sizes
 from keras_corrupt.models.pretrainer import Pretrainer
 from keras_corrupt.models.trained_presets import directory_of
 from keras_corrupt.objectives.one_state import warn_of_one_state

@@ -4,8 +4,9 @@ A config of a few bytes can describe networks that fill any memory, or that take
 to make.
 """
 
+import inspect
+
 from keras_corrupt.encoders import TransformerEncoder
-from keras_corrupt.encoders.cost import encoder_parameters, encoder_sizes
 
 #: Weights of a Transformer layer: six matrices with biases, two norms.
 LAYER_ARRAYS = 16
@@ -42,14 +43,54 @@ def check_sizes(cls, config, arrays, numbers):
         for size, value in whole.items():
             if type(value) is not int or value < 0:
                 raise ValueError(f"{size} of {name} is {value!r}, no whole number")
-        if (
-            LAYER_ARRAYS * sizes["num_layers"] > arrays
-            or encoder_parameters(sizes) > numbers
-        ):
+        if LAYER_ARRAYS * whole["num_layers"] > arrays or _matrices(whole) > numbers:
             raise ValueError(
                 f"{name} is larger than the weights that are saved, {numbers:,} "
                 f"numbers in {arrays:,} arrays"
             )
+
+
+def encoder_sizes(encoder):
+    """Completes an encoder's sizes with the defaults of `TransformerEncoder`.
+
+    Args:
+        encoder: Dict. Constructor arguments of `TransformerEncoder`; those that are
+            no sizes are kept and play no part.
+
+    Returns:
+        Dict. The same with all `SIZES` and `relative_positions`.
+
+    Raises:
+        ValueError: A size without a default is missing.
+
+    Example:
+
+    >>> sizes = encoder_sizes({"vocabulary_size": 100, "num_layers": 2,
+    ...     "hidden_size": 16, "intermediate_size": 64, "num_heads": 2})
+    >>> sizes["embedding_size"], sizes["max_length"], sizes["num_segments"]
+    (16, 512, 2)
+    """
+    parameters = inspect.signature(TransformerEncoder.__init__).parameters
+    defaults = {n: parameters[n].default for n in (*SIZES, "relative_positions")}
+    sizes = {**defaults, **encoder}
+    missing = [name for name in SIZES if sizes[name] is inspect.Parameter.empty]
+    if missing:
+        raise ValueError(
+            f"`encoder` lacks {', '.join(missing)}, which have no defaults. Received: "
+            f"encoder={encoder}."
+        )
+    sizes["embedding_size"] = sizes["embedding_size"] or sizes["hidden_size"]
+    return sizes
+
+
+def _matrices(sizes):
+    """Returns the numbers in an encoder's matrices; biases and norms have far fewer."""
+    embedding, hidden = sizes["embedding_size"], sizes["hidden_size"]
+    rows = sizes["vocabulary_size"] + sizes["max_length"] + sizes["num_segments"]
+    layer = 4 * hidden * hidden + 2 * hidden * sizes["intermediate_size"]
+    projection = embedding * hidden * (embedding != hidden)
+    buckets = sizes.get("num_buckets", 0) * sizes["num_heads"]
+    return rows * embedding + projection + sizes["num_layers"] * layer + buckets
 
 
 def _encoders(cls, config):

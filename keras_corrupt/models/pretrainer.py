@@ -1,7 +1,6 @@
 """The base of every pretraining model: networks, a corrupter and objectives."""
 
 from collections.abc import Mapping
-from types import ModuleType
 
 import keras
 import numpy as np
@@ -62,9 +61,6 @@ class Pretrainer(TextModel):
     presets = {}
     #: Name -> directory of a preset that comes with the system, weights included.
     trained_presets = {}
-    #: The module that counts what the system costs: `cost.py` in its folder. A system
-    #: without one defines `forward_flops` and `activation_bytes` itself.
-    cost: ModuleType
     #: Constructor argument that describes a network -> that network's class. The first
     #: is the network which is fine-tuned later.
     network_arguments = {"encoder": TransformerEncoder}
@@ -190,12 +186,11 @@ class Pretrainer(TextModel):
 
     def forward_flops(self, length):
         """Returns the FLOPs of one training sequence, forward (`encoders/cost.py`)."""
-        return self.cost.forward_flops(self.get_config(), length)
+        raise NotImplementedError
 
     def activation_bytes(self, batch_size, length):
         """Returns the most memory that a step's activations take, in bytes."""
-        sizes = batch_size, length, self.number_bytes
-        return self.cost.activation_bytes(self.get_config(), *sizes)
+        raise NotImplementedError
 
     def token_states(self, inputs):
         """Returns the states by whose `token_spread` the model is known to be alive.

@@ -10,6 +10,7 @@ their memory themselves.
 import sys
 
 from keras_corrupt.encoders.transformer_layer import TransformerLayer
+from keras_corrupt.models.weightless import weightless
 
 try:
     import resource
@@ -59,15 +60,14 @@ def remat_bytes(model, batch_size, length, remat):
         remat: See `TransformerEncoder`.
 
     Returns:
-        Bytes, or `None` where the system has no `cost` module that would tell.
+        Bytes.
     """
-    if not hasattr(model, "cost"):
-        return None
     config = model.get_config()
     network = next(iter(model.network_arguments))
     config[network] = {**config[network], "remat": remat}
-    sizes = batch_size * model.masker.num_masks, length, model.number_bytes
-    return model.cost.activation_bytes(config, *sizes)
+    with weightless():
+        other = type(model).from_config(config)
+    return other.activation_bytes(batch_size * model.masker.num_masks, length)
 
 
 def process_bytes():

@@ -5,7 +5,6 @@ import re
 
 import keras
 
-from keras_corrupt.encoders.cost import encoder_activation_bytes
 from keras_corrupt.training.memory import (
     STATE_BYTES,
     SUM_BYTES,
@@ -68,8 +67,7 @@ def of_pretraining(config, model, devices, checkpoints):
     network = next(iter(model.network_arguments))
     for remat in ("attention", "layer"):
         less = remat_bytes(model, size, length, remat)
-        if less is not None:
-            remedies.append((f"--{network}.remat {remat}", less))
+        remedies.append((f"--{network}.remat {remat}", less))
     _, less, _ = training_bytes(model, size, length // 2)
     remedies.append((f"--sequence_length {length // 2}", less))
     steps = checkpoints.steps()
@@ -92,8 +90,7 @@ def of_fine_tuning(model, batch_size, length, flag="--settings"):
     number_bytes = 4 if model.compute_dtype == "float32" else 2
 
     def activations(batch_size, length):
-        encoder = model.encoder.architecture
-        return encoder_activation_bytes(encoder, batch_size, length, number_bytes)
+        return model.encoder.activation_bytes(batch_size, length, number_bytes)
 
     remedies = [
         (f"{flag} batch_size {size}", activations(size, length))

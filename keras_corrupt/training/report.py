@@ -5,7 +5,7 @@ import re
 import keras
 import numpy as np
 
-from keras_corrupt.models.cost import training_flops
+from keras_corrupt.encoders.cost import training_flops
 from keras_corrupt.training.data_of_run import describe
 from keras_corrupt.training.memory import process_bytes, training_bytes
 

@@ -1,14 +1,13 @@
 """Models to convert, and how they are compared."""
 
-import keras
 import numpy as np
 import pytest
-from keras.src.backend.common import global_state
 
 from keras_corrupt.convert import weights
 from keras_corrupt.convert.conversion import convert
 from keras_corrupt.models import Electra
 from keras_corrupt.models.named_variables import named_weights
+from keras_corrupt.models.weightless import weightless
 from tests.conftest import SIZES
 
 
@@ -29,10 +28,8 @@ def without_values(monkeypatch):
         names["taken"] |= {theirs for _, _, theirs, _ in wanted}
 
     monkeypatch.setattr(weights, "assign", assign)
-    with keras.StatelessScope(initialize_variables=False):
+    with weightless():
         yield names
-    # Keras would give them values at the end of the next scope.
-    global_state.get_global_attribute("uninitialized_variables").clear()
 
 
 def assert_close(made, expected, inputs):

@@ -1,4 +1,4 @@
-"""Programs whose operations a compiler counts."""
+"""Programs whose operations a compiler counts, and parameters counted by hand."""
 
 import jax
 import jax.numpy as jnp
@@ -13,6 +13,21 @@ ENCODER = {
     "embedding_size": 16,
     "max_length": 40,
 }
+
+
+def encoder_parameters(encoder):
+    """Counts the numbers of an encoder of these arguments by hand."""
+    hidden, inner = encoder["hidden_size"], encoder["intermediate_size"]
+    size = encoder["embedding_size"]
+    total = (encoder["vocabulary_size"] + encoder["max_length"] + 2) * size
+    total += 2 * size  # the norm's scale and offset
+    if size != hidden:
+        total += size * hidden + hidden
+    if encoder.get("relative_positions"):
+        total += encoder["relative_positions"]["num_buckets"] * encoder["num_heads"]
+    attention, feed_forward = 4 * hidden * hidden + 4 * hidden, 2 * hidden * inner
+    layer = attention + feed_forward + inner + hidden + 2 * 2 * hidden
+    return total + encoder["num_layers"] * layer
 
 
 def dense(x, inputs, outputs):

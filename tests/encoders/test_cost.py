@@ -1,19 +1,19 @@
 import numpy as np
 import pytest
 
-from keras_corrupt.encoders import TransformerEncoder, cost
-from keras_corrupt.models.electra.presets import PRESETS
+from keras_corrupt.encoders import TransformerEncoder
 from tests.encoders.conftest import (
     ENCODER,
     LENGTH,
     counted,
     dense,
+    encoder_parameters,
     gelu,
     layer_norm,
     softmax,
 )
 
-RELATIVE = {"relative_positions": {"num_buckets": 8, "max_distance": 16}}
+BIASED = ENCODER | {"relative_positions": {"num_buckets": 8, "max_distance": 16}}
 
 
 def embed(tokens, positions, segments):
@@ -47,17 +47,20 @@ PAIRS = (LENGTH, LENGTH)
     "ours, program, shapes",
     [
         (
-            cost.embedding_flops(ENCODER, LENGTH),
+            lambda encoder: (
+                encoder.embeddings.flops(LENGTH)
+                + LENGTH * encoder.embedding_projection.flops()
+            ),
             embed,
             [(LENGTH, ENCODER["vocabulary_size"]), PAIRS, (LENGTH, 2)],
         ),
         (
-            cost.transformer_layer_flops(ENCODER, LENGTH),
+            lambda encoder: encoder.layers_[0].flops(LENGTH),
             transformer_layer,
             [HIDDEN, PAIRS],
         ),
         (
-            cost.transformer_layer_flops(ENCODER | RELATIVE, LENGTH),
+            lambda encoder: encoder.layers_[0].flops(LENGTH, has_bias=True),
             transformer_layer,
             [HIDDEN, PAIRS, (ENCODER["num_heads"], *PAIRS)],
         ),
@@ -65,51 +68,55 @@ PAIRS = (LENGTH, LENGTH)
     ids=["embeddings", "transformer layer", "transformer layer with a bias"],
 )
 def test_a_compiler_counts_the_same(ours, program, shapes):
-    assert ours == pytest.approx(counted(program, *shapes), rel=0.005)
+    encoder = TransformerEncoder(**ENCODER)
+    assert ours(encoder) == pytest.approx(counted(program, *shapes), rel=0.005)
+
+
+def test_an_encoder_is_the_sum_of_its_parts():
+    encoder = TransformerEncoder(**ENCODER)
+    parts = LENGTH * encoder.embedding_projection.flops()
+    parts += encoder.embeddings.flops(LENGTH) + 2 * encoder.layers_[0].flops(LENGTH)
+    assert encoder.flops(LENGTH) == parts
+    # One embedding size for all: no projection.
+    flat = TransformerEncoder(**ENCODER | {"embedding_size": None})
+    layers = 2 * flat.layers_[0].flops(LENGTH)
+    assert flat.flops(LENGTH) == flat.embeddings.flops(LENGTH) + layers
 
 
 def test_a_bias_costs_an_addition_for_each_logit():
+    plain, biased = TransformerEncoder(**ENCODER), TransformerEncoder(**BIASED)
     for training in (False, True):
-        plain = cost.encoder_flops(ENCODER, LENGTH, training)
-        biased = cost.encoder_flops(ENCODER | RELATIVE, LENGTH, training)
-        assert biased - plain == 2 * 4 * LENGTH**2
+        extra = biased.flops(LENGTH, training) - plain.flops(LENGTH, training)
+        assert extra == 2 * 4 * LENGTH**2
 
 
 def test_dropout_costs_four_operations_for_each_dropped_number():
     per_layer = 2 * LENGTH * 32 + 4 * LENGTH * LENGTH  # Outputs and attention.
     dropped = LENGTH * 16 + 2 * per_layer
-    extra = cost.encoder_flops(ENCODER, LENGTH, training=True)
-    extra -= cost.encoder_flops(ENCODER, LENGTH)
+    encoder = TransformerEncoder(**ENCODER)
+    extra = encoder.flops(LENGTH, training=True) - encoder.flops(LENGTH)
     assert extra == 4 * dropped
 
 
 def test_activation_bytes_by_hand():
+    encoder = TransformerEncoder(**ENCODER)
     layer = 3 * LENGTH * (8 * 32 + 80) + 3 * 4 * LENGTH**2
-    assert cost.transformer_layer_activation_bytes(ENCODER, 3, LENGTH, 2) == 2 * layer
+    assert encoder.layers_[0].activation_bytes(3, LENGTH, 2) == 2 * layer
     half = 3 * 3 * LENGTH * max(80, 4 * LENGTH)
     embeddings = 3 * LENGTH * 16 * 6
-    whole = cost.encoder_activation_bytes(ENCODER, 3, LENGTH, 2)
+    whole = encoder.activation_bytes(3, LENGTH, 2)
     assert whole == 2 * (2 * layer + half) + 4 * embeddings
-    biased = cost.encoder_activation_bytes(ENCODER | RELATIVE, 3, LENGTH, 2)
+    biased = TransformerEncoder(**BIASED).activation_bytes(3, LENGTH, 2)
     assert biased - whole == 2 * 4 * 4 * LENGTH**2
 
 
-def test_an_encoder_counts_itself():
-    encoder = TransformerEncoder(**ENCODER, **RELATIVE)
-    assert encoder.count_params() == cost.encoder_parameters(ENCODER | RELATIVE)
-    assert encoder.flops(LENGTH) == cost.encoder_flops(ENCODER | RELATIVE, LENGTH)
-    training = cost.encoder_flops(ENCODER | RELATIVE, LENGTH, training=True)
-    assert encoder.flops(LENGTH, training=True) == training
-    needed = cost.encoder_activation_bytes(ENCODER | RELATIVE, 3, LENGTH, 2)
-    assert encoder.activation_bytes(3, LENGTH, 2) == needed
+@pytest.mark.parametrize("config", [ENCODER, BIASED], ids=["plain", "biased"])
+def test_parameters_are_those_of_the_arithmetic(config):
+    encoder = TransformerEncoder(**config)
+    assert encoder.count_params() == encoder_parameters(config)
 
 
 @pytest.mark.parametrize("length", [0, 41])
 def test_length_out_of_range(length):
     with pytest.raises(ValueError, match=f"`length`.*40.*length={length}"):
-        cost.encoder_flops(ENCODER, length)
-
-
-def test_a_generator_must_be_completed():
-    with pytest.raises(ValueError, match="vocabulary_size.*complete_generator"):
-        cost.encoder_flops(PRESETS["small"]["generator"], 128)
+        TransformerEncoder(**ENCODER).flops(length)

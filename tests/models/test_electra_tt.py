@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from keras_corrupt.models import ElectraTT
-from keras_corrupt.models.electra_tt import cost, objective
+from keras_corrupt.models.electra_tt import objective
 from keras_corrupt.training import AdamW
 from tests.models.conftest import with_right_predictions
 
@@ -79,11 +79,11 @@ def test_the_rule_is_an_option_that_is_kept(sizes, inputs):
 
 def test_costs_are_those_of_the_parts(sizes):
     model = ElectraTT(**sizes)
-    counts = cost.parameters(model.get_config())
-    assert counts["total"] == model.count_params()
     networks = model.discriminator.encoder.flops(20, training=True)
     networks += 2 * model.generator.left_to_right.flops(20, training=True)
     heads = model.generator.head.flops(20) + model.generator.head.flops(3)
-    assert model.forward_flops(20) == networks + heads + model.discriminator.head.flops(
-        20
-    )
+    heads += model.discriminator.head.flops(20)
+    assert model.forward_flops(20) == networks + heads
+    # Both towers need more than the discriminator, and 16 positions' logits beside it.
+    towers = 2 * model.generator.left_to_right.activation_bytes(6, 20, 4)
+    assert model.activation_bytes(6, 20) == towers + 2 * 6 * 16 * 50 * 4

@@ -1,38 +1,38 @@
 import pytest
+from keras_corrupt.models.coco_lm.heads import SequenceHead
+from keras_corrupt.models.teams.selection_head import MultiWordSelectionHead
 
-from keras_corrupt.encoders.cost import (
-    embedding_flops,
-    encoder_activation_bytes,
-    encoder_flops,
-    transformer_layer_flops,
-)
+from keras_corrupt.encoders import TransformerEncoder
+from keras_corrupt.encoders.cost import training_flops
 from keras_corrupt.evaluation.thesis_tables import (
     EXPLANATIONS,
     RUNS,
-    run_flops,
+    inference_flops,
+    run_costs,
     scientific,
 )
-from keras_corrupt.heads.cost import (
-    replaced_token_head_flops,
-    vocabulary_head_flops,
-)
-from keras_corrupt.models.coco_lm import cost as coco_lm
-from keras_corrupt.models.coco_lm.presets import PRESETS as COCO_LM
-from keras_corrupt.models.cost import training_flops
-from keras_corrupt.models.electra import cost as electra
-from keras_corrupt.models.electra.presets import PRESETS
-from keras_corrupt.models.masked_lm import cost as masked_lm
-from keras_corrupt.models.masked_lm.presets import PRESETS as MASKED_LM
-from keras_corrupt.models.teams import cost as teams
-from keras_corrupt.models.teams.presets import PRESETS as TEAMS
+from keras_corrupt.heads import ReplacedTokenHead, VocabularyHead
+from keras_corrupt.models import CocoLM, Electra, MaskedLM, Teams
+from keras_corrupt.models.weightless import weightless
+
+
+@pytest.fixture(autouse=True)
+def models_without_weights():
+    with weightless():
+        yield
+
+
+def encoder(sizes, **options):
+    return TransformerEncoder(**sizes | options)
+
 
 # --- Against the thesis's printed numbers ---
 
 
 @pytest.mark.parametrize("size, printed", [("small", "3.7e9"), ("base", "2.9e10")])
 def test_inference_flops_are_table_5_3s(size, printed):
-    encoder = PRESETS[size]["discriminator"]
-    assert scientific(electra.inference_flops(encoder, 128)) == printed
+    sizes = Electra.presets[size]["discriminator"]
+    assert scientific(inference_flops(sizes, 128)) == printed
 
 
 COUNTED_OTHERWISE = ("ELECTRA-Small", "ELECTRA-400K")
@@ -42,71 +42,75 @@ COUNTED_OTHERWISE = ("ELECTRA-Small", "ELECTRA-400K")
     "run", [run for run in RUNS if run.name not in COUNTED_OTHERWISE]
 )
 def test_pretraining_flops_are_the_tables(run):
-    assert scientific(run_flops(run)) == run.train
+    assert scientific(run_costs(run)[1]) == run.train
 
 
 @pytest.mark.parametrize("run", EXPLANATIONS)
 def test_the_two_exceptions_come_out_with_one_change_each(run):
     original = next(r for r in RUNS if r.name == run.name.partition(",")[0])
-    assert scientific(run_flops(run)) == run.train
-    assert scientific(run_flops(original)) != run.train
+    assert scientific(run_costs(run)[1]) == run.train
+    assert scientific(run_costs(original)[1]) != run.train
 
 
 def test_half_size_generator_gives_every_fraction_of_electra_small_in_table_5_3():
-    whole = run_flops(EXPLANATIONS[0])
+    _, whole = run_costs(EXPLANATIONS[0])
     parts = [scientific(whole / 2**n) for n in range(5)]
     assert parts == ["1.4e18", "7.1e17", "3.6e17", "1.8e17", "8.9e16"]
 
 
 def test_published_models_of_other_authors():
     # GPT reads its 40,000 word pieces out at every position: 960,800 steps of 128.
-    gpt = {**PRESETS["base"]["discriminator"], "vocabulary_size": 40_000}
-    assert scientific(electra.inference_flops(gpt, 128)) == "3.0e10"
-    forward = encoder_flops(gpt, 512, training=True)
-    forward += vocabulary_head_flops(gpt, 512)
+    sizes = Electra.presets["base"]["discriminator"] | {"vocabulary_size": 40_000}
+    assert scientific(inference_flops(sizes, 128)) == "3.0e10"
+    gpt = encoder(sizes)
+    forward = gpt.flops(512, training=True) + VocabularyHead(gpt).flops(512)
     assert scientific(training_flops(forward, 128, 960_800)) == "4.0e19"
     # BERT-Large, and RoBERTa-500K with its own vocabulary (table 5.4).
-    bert = masked_lm.forward_flops(MASKED_LM["large"], 512)
+    bert = MaskedLM.from_preset("large").forward_flops(512)
     assert scientific(training_flops(bert, 256, 1_000_000)) == "1.9e20"
-    encoder = {**MASKED_LM["large"]["encoder"], "vocabulary_size": 50_265}
-    roberta = masked_lm.forward_flops({"encoder": encoder, "mask_rate": 0.15}, 512)
-    assert scientific(training_flops(roberta, 8_000, 500_000)) == "3.2e21"
+    roberta = MaskedLM.from_preset(
+        "large", encoder={"vocabulary_size": 50_265}, mask_rate=0.15
+    )
+    forward = roberta.forward_flops(512)
+    assert scientific(training_flops(forward, 8_000, 500_000)) == "3.2e21"
 
 
 # --- Composition ---
 
 
 def test_electra_is_the_sum_of_its_parts():
-    preset = PRESETS["small"]
-    discriminator = preset["discriminator"]
-    generator = {
-        **discriminator,
-        "hidden_size": 64,
-        "intermediate_size": 256,
-        "num_heads": 1,
-    }
+    sizes = Electra.presets["small"]["discriminator"]
+    discriminator = encoder(sizes)
+    generator = encoder(sizes, hidden_size=64, intermediate_size=256, num_heads=1)
     expected = (
-        encoder_flops(discriminator, 128, training=True)
-        + replaced_token_head_flops(discriminator, 128)
-        + encoder_flops(generator, 128, training=True)
-        + vocabulary_head_flops(generator, 20)  # ceil(0.15 * 128)
+        discriminator.flops(128, training=True)
+        + ReplacedTokenHead(discriminator).flops(128)
+        + generator.flops(128, training=True)
+        + VocabularyHead(generator).flops(20)  # ceil(0.15 * 128)
     )
-    assert electra.forward_flops(preset, 128) == expected
+    assert Electra.from_preset("small").forward_flops(128) == expected
 
 
 @pytest.mark.parametrize("options, task_layers", [({}, 1), ({"task_layers": 0}, 0)])
 def test_teams_is_the_sum_of_its_parts(options, task_layers):
-    preset = {**TEAMS["small"], **options}
-    discriminator = preset["discriminator"]
-    layer = transformer_layer_flops(discriminator, 512, training=True)
+    main = encoder(Teams.presets["small"]["discriminator"])
+    layer = main.layers_[0].flops(512, training=True)
+    embeddings = main.flops(512, training=True) - 12 * layer
     expected = (
-        2 * embedding_flops(discriminator, 512, training=True)
+        2 * embeddings
         + (6 + 12 + task_layers) * layer
-        + vocabulary_head_flops(discriminator, 77)  # ceil(0.15 * 512)
-        + replaced_token_head_flops(discriminator, 512)
-        + teams.selection_head_flops(discriminator, 77, 6)
+        + VocabularyHead(main).flops(77)  # ceil(0.15 * 512)
+        + ReplacedTokenHead(main).flops(512)
+        + MultiWordSelectionHead(main).flops(77, 6)
     )
-    assert teams.forward_flops(preset, 512) == expected
+    assert Teams.from_preset("small", **options).forward_flops(512) == expected
+
+
+def test_teams_keeps_the_layers_of_both_tasks():
+    one, three = (Teams.from_preset("small", task_layers=n) for n in (1, 3))
+    extra = three.activation_bytes(8, 512) - one.activation_bytes(8, 512)
+    layer = one.encoder.layers_[0]
+    assert extra == 2 * layer.activation_bytes(8, 512, 4)
 
 
 @pytest.mark.parametrize(
@@ -122,40 +126,38 @@ def test_teams_is_the_sum_of_its_parts(options, task_layers):
     ids=str,
 )
 def test_coco_lm_is_the_sum_of_its_parts(options, extra):
-    preset = {**COCO_LM["base"], **options}
-    main = preset["discriminator"]
-    auxiliary = {**main, "num_layers": 4}
-    head = vocabulary_head_flops(main, 77, transform=False)  # ceil(0.15 * 512)
-    sampling = encoder_flops(auxiliary, 512) + vocabulary_head_flops(main, 77)
+    sizes = CocoLM.presets["base"]["discriminator"]
+    main, auxiliary = encoder(sizes), encoder(sizes, num_layers=4)
+    head = VocabularyHead(main, transform=False)
+    sampling = auxiliary.flops(512) + VocabularyHead(auxiliary).flops(77)
     expected = (
-        encoder_flops(auxiliary, 512, training=True)
-        + vocabulary_head_flops(main, 77)
+        auxiliary.flops(512, training=True)
+        + VocabularyHead(auxiliary).flops(77)  # ceil(0.15 * 512)
         + sampling // 2  # it has no backward pass
-        + encoder_flops(main, 512, training=True)
+        + main.flops(512, training=True)
         + 512 * (2 * 768 + 1 + 4)  # the copy mechanism's product, bias and sigmoid
-        + head
+        + head.flops(77)
     )
-    crop = encoder_flops(main, 461, training=True)
-    transform = vocabulary_head_flops(main, 1)
-    transform -= vocabulary_head_flops(main, 1, transform=False)
+    crop = main.flops(461, training=True)
     expected += {
         "crop": crop,
-        "transform": crop + 2 * transform,
+        "transform": crop + 2 * SequenceHead(main).flops(),
         "": 0,
-        "all": vocabulary_head_flops(main, 512, transform=False),
-        "no head": -head,
+        "all": head.flops(512),
+        "no head": -head.flops(77),
         "no sampling": -(sampling // 2),
     }[extra]
-    assert coco_lm.forward_flops(preset, 512) == expected
+    assert CocoLM.from_preset("base", **options).forward_flops(512) == expected
 
 
 def test_coco_lms_second_view_needs_memory_too():
+    dtype = "mixed_bfloat16"
     alone, both = (
-        coco_lm.activation_bytes({**COCO_LM["base"], "sequence_task": task}, 8, 512, 2)
+        CocoLM.from_preset("base", sequence_task=task, dtype=dtype)
         for task in ("none", "scl")
     )
-    main = COCO_LM["base"]["discriminator"]
-    assert both - alone == encoder_activation_bytes(main, 8, 461, 2)
+    extra = both.activation_bytes(8, 512) - alone.activation_bytes(8, 512)
+    assert extra == both.encoder.activation_bytes(8, 461, 2)
 
 
 def test_training_is_forward_and_as_much_backward():

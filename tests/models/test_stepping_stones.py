@@ -1,19 +1,19 @@
 """Replace MLM and All-Tokens MLM, between BERT and ELECTRA (Clark's thesis, 5.4.3)."""
 
-import keras
 import numpy as np
 import pytest
 
-from keras_corrupt.encoders.cost import encoder_flops
-from keras_corrupt.heads.cost import (
-    replaced_token_head_flops,
-    vocabulary_head_flops,
-)
+from keras_corrupt.heads import VocabularyHead
 from keras_corrupt.models import AllTokensMLM, ReplaceMLM, load_preset
-from keras_corrupt.models.all_tokens_mlm import cost as all_tokens_cost
 from keras_corrupt.models.encoder_sizes import DETECTORS
-from keras_corrupt.models.replace_mlm import cost as replace_cost
-from keras_corrupt.models.replaced_token_detection.cost import complete_generator
+from keras_corrupt.models.masked_lm.masked_lm import MaskedLMNetwork
+from keras_corrupt.models.replaced_token_detection.generator_discriminator import (
+    Discriminator,
+)
+from keras_corrupt.models.replaced_token_detection.generator_sizes import (
+    complete_generator,
+)
+from keras_corrupt.models.weightless import weightless
 from keras_corrupt.training import AdamW
 from tests.models.conftest import gradients, with_right_predictions
 
@@ -128,21 +128,23 @@ def test_presets_keep_both_networks(system, sizes, inputs, tmp_path):
             np.testing.assert_array_equal(ours, theirs)
 
 
-@pytest.mark.parametrize(
-    "system, cost", [(ReplaceMLM, replace_cost), (AllTokensMLM, all_tokens_cost)]
-)
-def test_costs(system, cost):
-    model = system.from_preset("tiny")
-    assert cost.parameters(DETECTORS["tiny"])["total"] == sum(
-        int(keras.ops.size(v)) for v in model.trainable_variables
-    )
-    preset = DETECTORS["base"]
-    main, generator = preset["discriminator"], complete_generator(preset)
-    expected = sum(encoder_flops(e, 512, training=True) for e in (main, generator))
-    expected += vocabulary_head_flops(generator, 77)  # ceil(0.15 * 512)
+@both
+def test_costs(system):
+    sizes = DETECTORS["base"]
+    with weightless():
+        main = Discriminator(sizes["discriminator"])
+        generator = MaskedLMNetwork(complete_generator(sizes))
+        model = system.from_preset("base")
+        head = VocabularyHead(main.encoder)
+    expected = main.encoder.flops(512, training=True)
+    expected += generator.flops(512, 77, training=True)  # ceil(0.15 * 512)
+    # Beside them and the discriminator's logits, in half of whose memory are gradients:
+    kept = main.encoder.activation_bytes(8, 512, 4) + 8 * 77 * 30522 * 4
     if system is ReplaceMLM:
-        expected += vocabulary_head_flops(main, 77)
+        expected += head.flops(77)
+        kept += 2 * 8 * 77 * 30522 * 4
     else:
-        expected += vocabulary_head_flops(main, 512)
-        expected += replaced_token_head_flops(main, 512)
-    assert cost.forward_flops(preset, 512) == expected
+        expected += head.flops(512) + main.head.flops(512)
+        kept += 2 * 8 * 16 * 30522 * 4  # a chunk
+    assert model.forward_flops(512) == expected
+    assert model.activation_bytes(8, 512) == kept

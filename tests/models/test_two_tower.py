@@ -4,12 +4,12 @@ import pytest
 from keras import ops
 
 from keras_corrupt.downstream import TextClassifier
-from keras_corrupt.encoders.cost import encoder_flops, encoder_parameters
-from keras_corrupt.heads.cost import vocabulary_head_flops
+from keras_corrupt.encoders import TransformerEncoder
+from keras_corrupt.heads import VocabularyHead
 from keras_corrupt.models import TwoTower, load_preset
 from keras_corrupt.models.encoder_sizes import ENCODERS
-from keras_corrupt.models.two_tower import cost
 from keras_corrupt.models.two_tower.presets import PRESETS
+from keras_corrupt.models.weightless import weightless
 from keras_corrupt.objectives.cloze import states_around
 from keras_corrupt.training import AdamW
 from tests.conftest import COMPILED, SIZES, make_inputs
@@ -113,21 +113,21 @@ def test_both_towers_together_have_electrics_size(size):
     tower, whole = PRESETS[size]["encoder"], ENCODERS[size]
     assert 2 * tower["num_layers"] == whole["num_layers"]
     assert {**tower, "num_layers": None} == {**whole, "num_layers": None}
-    # But for a tower's projection, and where it has none just that.
-    projection = 128 * 256 + 256 if size == "small" else 0
-    assert cost.parameters(tower)["towers"] == encoder_parameters(whole) + projection
+    with weightless():
+        network, encoder = TwoTower(tower).network, TransformerEncoder(**whole)
+    hidden, embedding = whole["hidden_size"], whole["embedding_size"]
+    more = (2 * hidden + 3) * embedding + whole["vocabulary_size"]  # the head
+    if size == "small":  # each tower has a projection
+        more += embedding * hidden + hidden
+    assert network.count_params() == encoder.count_params() + more
 
 
 def test_costs_are_those_of_the_parts():
-    model = TwoTower(**PRESETS["tiny"])
-    assert cost.parameters(PRESETS["tiny"]["encoder"])["total"] == model.count_params()
-    small = make()
-    counts = cost.parameters(small.network.architecture)
-    assert counts["total"] == small.count_params()
-    wide = {**ENCODER, "hidden_size": 32}
-    expected = 2 * encoder_flops(ENCODER, 20, True) + vocabulary_head_flops(wide, 20)
+    small, tower = make(), TransformerEncoder(**ENCODER)
+    head = VocabularyHead(tower, hidden_size=32)
+    expected = 2 * tower.flops(20, training=True) + head.flops(20)
     assert small.forward_flops(20) == expected
-    towers = 2 * small.network.left_to_right.activation_bytes(6, 20, 4)
+    towers = 2 * tower.activation_bytes(6, 20, 4)
     assert small.activation_bytes(6, 20) == towers + 2 * 6 * 16 * 50 * 4
 
 

@@ -7,11 +7,12 @@ from types import SimpleNamespace
 import keras
 import pytest
 
-from keras_corrupt.encoders.cost import encoder_activation_bytes
-from keras_corrupt.models import MaskedLM
+from keras_corrupt.encoders import TransformerEncoder
+from keras_corrupt.models import Electra
 from keras_corrupt.training import Checkpoints, pretrain
 from keras_corrupt.training.callbacks import Progress
 from keras_corrupt.training.command_line import main
+from keras_corrupt.training.memory import remat_bytes
 from keras_corrupt.training.out_of_memory import (
     OutOfMemoryError,
     explained_shortage,
@@ -77,7 +78,7 @@ def test_a_run_keeps_its_checkpoint_and_names_remedies(
 
 
 def test_estimates_of_fine_tuning():
-    encoder = SimpleNamespace(architecture=ENCODER)
+    encoder = TransformerEncoder(**ENCODER)
     model = SimpleNamespace(
         encoder=encoder, compute_dtype="float32", count_params=lambda: 10**8
     )
@@ -85,36 +86,38 @@ def test_estimates_of_fine_tuning():
     found = [float(number) for number in re.findall(r"about ([\d.]+) GB", text)]
     sizes = (10_000, 40), (5_000, 40), (2_500, 40), (10_000, 20)
     state = 16 * 10**8
-    expected = [
-        (state + encoder_activation_bytes(ENCODER, *size, 4)) / 1e9 for size in sizes
-    ]
+    expected = [(state + encoder.activation_bytes(*size, 4)) / 1e9 for size in sizes]
     assert found == pytest.approx(expected, abs=0.005)
     assert re.search("--settings batch_size 5000 .*--max_length 20 ", text, re.DOTALL)
 
 
 def test_what_is_computed_again_is_not_counted():
     """By hand, of one layer: 2 sequences of 20 tokens, in float32."""
-    none, attention, layer = (
-        encoder_activation_bytes(ENCODER | {"remat": remat}, 2, 20, 4)
-        for remat in ("none", "attention", "layer")
-    )
+
+    def counts(**options):
+        for remat in ("none", "attention", "layer"):
+            encoder = TransformerEncoder(**ENCODER | {"remat": remat, **options})
+            yield encoder.activation_bytes(2, 20, 4)
+
+    none, attention, layer = counts()
     weights = 2 * 2 * 20**2
     assert none - attention == 4 * weights
     # Its input is kept beside the whole layer that is made again.
     assert layer - none == 4 * 40 * 16
-    deeper = [
-        encoder_activation_bytes(ENCODER | {"remat": r, "num_layers": 2}, 2, 20, 4)
-        for r in ("none", "attention", "layer")
-    ]
+    deeper = list(counts(num_layers=2))
     assert deeper[0] - none == 4 * (40 * (8 * 16 + 32) + weights)
     assert deeper[1] - attention == 4 * 40 * (8 * 16 + 32)
     assert deeper[2] - layer == 4 * 40 * 16
 
 
-def test_a_system_without_a_count_of_its_own_names_the_others(monkeypatch):
-    from keras_corrupt.training.memory import remat_bytes
-
-    model = MaskedLM(ENCODER, mask_id=4, unmaskable_ids=(0, 1, 2))
-    assert remat_bytes(model, 2, 20, "layer") < remat_bytes(model, 2, 20, "none") * 2
-    monkeypatch.delattr(MaskedLM, "cost")
-    assert remat_bytes(model, 2, 20, "layer") is None
+@pytest.mark.parametrize("remat", ["attention", "layer"])
+def test_another_remat_is_counted_without_making_its_weights(remat):
+    model = Electra(ENCODER, {}, mask_id=4, unmaskable_ids=(0, 1, 2), seed=3)
+    # The generator keeps its own.
+    generator = model.generator.encoder.architecture
+    other = Electra(
+        ENCODER | {"remat": remat}, generator, mask_id=4, unmaskable_ids=(0, 1, 2)
+    )
+    size = 20_000, 20
+    assert remat_bytes(model, *size, remat) == other.activation_bytes(*size)
+    assert remat_bytes(model, *size, "none") == model.activation_bytes(*size)

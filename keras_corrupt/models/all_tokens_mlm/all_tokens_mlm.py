@@ -12,12 +12,13 @@ import keras
 
 from keras_corrupt.corruption.corrupters import MaskedLMCorrupter, TokenMasker
 from keras_corrupt.heads import VocabularyHead
-from keras_corrupt.models.all_tokens_mlm import cost
 from keras_corrupt.models.all_tokens_mlm.presets import PRESETS
 from keras_corrupt.models.networks import Discriminator, MaskedLMNetwork
-from keras_corrupt.models.replaced_token_detection.cost import complete_generator
 from keras_corrupt.models.replaced_token_detection.generator_discriminator import (
     GeneratorDiscriminator,
+)
+from keras_corrupt.models.replaced_token_detection.generator_sizes import (
+    complete_generator,
 )
 from keras_corrupt.objectives.all_tokens import AllTokens
 from keras_corrupt.objectives.loss import check_weight
@@ -37,6 +38,15 @@ class CopyingNetwork(Discriminator):
         self.vocabulary_head = VocabularyHead(
             self.encoder, dtype=self.dtype_policy, name="vocabulary_head"
         )
+
+    def flops(self, length, num_masked=0, training=False):
+        softmax = self.vocabulary_head.flops(length)
+        return softmax + super().flops(length, num_masked, training)
+
+    def activation_bytes(self, batch_size, length, num_masked, number_bytes):
+        sizes = batch_size, length, num_masked, number_bytes
+        logits = self.vocabulary_head.chunk_bytes(batch_size, length)
+        return logits + super().activation_bytes(*sizes)
 
 
 @keras.saving.register_keras_serializable(package="keras_corrupt")
@@ -77,7 +87,6 @@ class AllTokensMLM(GeneratorDiscriminator):
     """
 
     presets = PRESETS
-    cost = cost
 
     def __init__(
         self,

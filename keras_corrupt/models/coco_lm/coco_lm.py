@@ -5,7 +5,7 @@ import functools
 import keras
 from keras import ops
 
-from keras_corrupt.corruption import crop_texts
+from keras_corrupt.corruption import crop_texts, num_masked
 from keras_corrupt.corruption.corrupters import (
     MaskedLMCorrupter,
     TokenMasker,
@@ -15,13 +15,14 @@ from keras_corrupt.corruption.corrupters import (
 from keras_corrupt.devices.replicas import first_row_of_replica, gather_from_replicas
 from keras_corrupt.heads import ReplacedTokenHead, VocabularyHead
 from keras_corrupt.heads.sequence import SequenceHead
-from keras_corrupt.models.coco_lm import cost
 from keras_corrupt.models.coco_lm.fine_tuning import search_space, settings
 from keras_corrupt.models.coco_lm.presets import PRESETS, TIED_PARTS
 from keras_corrupt.models.networks import Discriminator, MaskedLMNetwork
-from keras_corrupt.models.replaced_token_detection.cost import check_shared_sizes
 from keras_corrupt.models.replaced_token_detection.generator_discriminator import (
     GeneratorDiscriminator,
+)
+from keras_corrupt.models.replaced_token_detection.generator_sizes import (
+    check_shared_sizes,
 )
 from keras_corrupt.objectives import contrastive
 from keras_corrupt.objectives.corrective_lm import (
@@ -72,6 +73,19 @@ class CorrectiveDiscriminator(Discriminator):
             self.sequence_head = SequenceHead(
                 self.encoder, dtype=self.dtype_policy, name="sequence_head"
             )
+
+    def flops(self, length, num_masked=0, training=False):
+        total = super().flops(length, num_masked, training)
+        if self.vocabulary_head is not None:
+            total += self.vocabulary_head.flops(num_masked)
+        return total
+
+    def activation_bytes(self, batch_size, length, num_masked, number_bytes):
+        total = super().activation_bytes(batch_size, length, num_masked, number_bytes)
+        if self.vocabulary_head is not None:
+            positions = batch_size * num_masked
+            total += self.vocabulary_head.activation_bytes(positions, number_bytes)
+        return total
 
 
 @keras.saving.register_keras_serializable(package="keras_corrupt")
@@ -145,7 +159,6 @@ class CocoLM(GeneratorDiscriminator):
     """
 
     presets = PRESETS
-    cost = cost
     unmaskable_roles = ("padding",)
     several_masks = False  # two copies of a text are no two texts to tell apart
     fine_tuning = staticmethod(settings)
@@ -292,7 +305,7 @@ class CocoLM(GeneratorDiscriminator):
             ids = keras.random.randint(shape, 0, self.vocabulary_size, "int32", seed)
             text = corrupted(inputs["token_ids"], masking, ids)
         else:
-            if training and cost.has_dropout(self.generator.encoder.architecture):
+            if training and self.generator.encoder.has_dropout:
                 drawn = self.generator(masked, masking.positions, training=False)
             text = self.corrupter.fill(inputs["token_ids"], masking, drawn)
         return text, predictions(masked, text, logits)
@@ -350,6 +363,38 @@ class CocoLM(GeneratorDiscriminator):
             present=present > 0,
             all_present=gather_from_replicas(present) > 0,
         )
+
+    # === What a step costs ===
+
+    def forward_flops(self, length):
+        """Counts both networks, the second view and the pass that draws samples.
+
+        That pass has no backward pass, and a run counts twice what is forward; so half
+        of it counts here. Left out are the products of a batch's views, four for each
+        pair of texts.
+        """
+        main, total = self.discriminator, super().forward_flops(length)
+        if self.replacements == "sampled" and self.generator.encoder.has_dropout:
+            masked = self.masker.num_masked(length)
+            total += self.generator.flops(length, masked) // 2
+        if self.token_task == "all_token_lm":
+            total += main.vocabulary_head.flops(length)
+        if self.sequence_transform:
+            total += 2 * main.sequence_head.flops()
+        if self.contrasts:
+            total += main.encoder.flops(self.cropped_length(length), training=True)
+        return total
+
+    def discriminator_bytes(self, batch_size, length):
+        total = super().discriminator_bytes(batch_size, length)
+        if self.contrasts:
+            sizes = batch_size, self.cropped_length(length), self.number_bytes
+            total += self.encoder.activation_bytes(*sizes)
+        return total
+
+    def cropped_length(self, length):
+        """Returns the tokens of the second view of a text of `length`."""
+        return 1 + num_masked(self.crop_fraction, length - 1)
 
     def get_config(self):
         return {

@@ -5,7 +5,6 @@ from keras import ops
 
 from keras_corrupt.corruption import add_up, choose_positions
 from keras_corrupt.corruption.corrupters import MaskedLMCorrupter, TokenMasker
-from keras_corrupt.models.electra import cost
 from keras_corrupt.models.electra.presets import PRESETS, TRAINED_PRESETS
 from keras_corrupt.models.electra.sharing import (
     check_same,
@@ -13,9 +12,11 @@ from keras_corrupt.models.electra.sharing import (
     make_networks,
 )
 from keras_corrupt.models.networks import MaskedLMNetwork
-from keras_corrupt.models.replaced_token_detection.cost import complete_generator
 from keras_corrupt.models.replaced_token_detection.generator_discriminator import (
     GeneratorDiscriminator,
+)
+from keras_corrupt.models.replaced_token_detection.generator_sizes import (
+    complete_generator,
 )
 from keras_corrupt.objectives.loss import check_weight
 from keras_corrupt.objectives.masked_tokens import MaskedTokens
@@ -81,7 +82,6 @@ class Electra(GeneratorDiscriminator):
     """
 
     presets = PRESETS
-    cost = cost
     trained_presets = TRAINED_PRESETS
     #: Class of the generator, made of an encoder's arguments.
     generator_class = MaskedLMNetwork

@@ -4,7 +4,7 @@ import keras
 from keras import ops
 
 from keras_corrupt.corruption.corrupters import TwoTowerCorrupter
-from keras_corrupt.models.electra_tt import cost, objective
+from keras_corrupt.models.electra_tt import objective
 from keras_corrupt.models.electra_tt.presets import PRESETS
 from keras_corrupt.models.networks import Discriminator, two_tower_generator
 from keras_corrupt.models.replaced_token_detection.generator_discriminator import (
@@ -50,7 +50,6 @@ class ElectraTT(GeneratorDiscriminator):
     """
 
     presets = PRESETS
-    cost = cost
 
     def __init__(
         self,

@@ -6,7 +6,6 @@ from keras import ops
 
 from keras_corrupt.corruption.corrupters import TwoTowerCorrupter
 from keras_corrupt.heads.energy import EnergyHead
-from keras_corrupt.models.electric import cost
 from keras_corrupt.models.electric.presets import PRESETS
 from keras_corrupt.models.networks import Discriminator, two_tower_generator
 from keras_corrupt.models.replaced_token_detection.generator_discriminator import (
@@ -68,7 +67,6 @@ class Electric(GeneratorDiscriminator):
     """
 
     presets = PRESETS
-    cost = cost
 
     def __init__(
         self, discriminator, generator, mask_rate=0.15, nce_weight=50.0, **kwargs

@@ -6,7 +6,6 @@ from keras import ops
 from keras_corrupt.corruption import gather_tokens
 from keras_corrupt.corruption.corrupted import Predictions
 from keras_corrupt.corruption.corrupters import TokenMasker
-from keras_corrupt.models.masked_lm import cost
 from keras_corrupt.models.masked_lm.presets import PRESETS
 from keras_corrupt.models.networks import MaskedLMNetwork
 from keras_corrupt.models.pretrainer import Pretrainer
@@ -40,7 +39,6 @@ class MaskedLM(Pretrainer):
     """
 
     presets = PRESETS
-    cost = cost
     several_masks = True
     masks_each_token = True
 
@@ -106,6 +104,17 @@ class MaskedLM(Pretrainer):
         positions = ops.arange(length, dtype="int32")
         start = ops.zeros((batch,), "float32")
         return ops.transpose(ops.scan(log_probability, start, positions)[1])
+
+    # === What a step costs ===
+
+    def forward_flops(self, length):
+        masked = self.masker.num_masked(length)
+        return self.network.flops(length, masked, training=True)
+
+    def activation_bytes(self, batch_size, length):
+        masked = self.masker.num_masked(length)
+        sizes = batch_size, length, masked, self.number_bytes
+        return self.network.activation_bytes(*sizes)
 
     def get_config(self):
         return {

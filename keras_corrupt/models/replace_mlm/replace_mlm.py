@@ -10,19 +10,21 @@ masked positions, and L_MLM the generator's loss. The losses are of
 import keras
 
 from keras_corrupt.corruption.corrupters import MaskedLMCorrupter, TokenMasker
-from keras_corrupt.encoders import TransformerEncoder
 from keras_corrupt.models.networks import MaskedLMNetwork
-from keras_corrupt.models.pretrainer import Pretrainer
-from keras_corrupt.models.replace_mlm import cost
 from keras_corrupt.models.replace_mlm.presets import PRESETS
-from keras_corrupt.models.replaced_token_detection.cost import complete_generator
+from keras_corrupt.models.replaced_token_detection.generator_discriminator import (
+    GeneratorDiscriminator,
+)
+from keras_corrupt.models.replaced_token_detection.generator_sizes import (
+    complete_generator,
+)
 from keras_corrupt.objectives.loss import check_weight
 from keras_corrupt.objectives.masked_tokens import MaskedTokens
 from keras_corrupt.objectives.restored_tokens import RestoredTokens
 
 
 @keras.saving.register_keras_serializable(package="keras_corrupt")
-class ReplaceMLM(Pretrainer):
+class ReplaceMLM(GeneratorDiscriminator):
     """Pretrains a network to restore tokens for which others were substituted.
 
     Clark's thesis, 5.4.3, where it stands between BERT and ELECTRA: masked language
@@ -57,12 +59,6 @@ class ReplaceMLM(Pretrainer):
     """
 
     presets = PRESETS
-    cost = cost
-    network_arguments = {
-        "discriminator": TransformerEncoder,
-        "generator": TransformerEncoder,
-    }
-    several_masks = True
 
     def __init__(
         self,
@@ -75,12 +71,7 @@ class ReplaceMLM(Pretrainer):
         exclude_original=False,
         **kwargs,
     ):
-        super().__init__(
-            vocabulary_size=discriminator["vocabulary_size"],
-            max_length=discriminator.get("max_length", 512),
-            mask_rate=mask_rate,
-            **kwargs,
-        )
+        super().__init__(discriminator, mask_rate=mask_rate, **kwargs)
         check_weight("lm_weight", lm_weight)
         discriminator = self.with_padding(discriminator)
         self.discriminator = MaskedLMNetwork(
@@ -100,14 +91,6 @@ class ReplaceMLM(Pretrainer):
             mlm=MaskedTokens(network="generator"), lm=RestoredTokens(weight=lm_weight)
         )
 
-    @property
-    def networks(self):
-        return {"generator": self.generator, "discriminator": self.discriminator}
-
-    @property
-    def encoder(self):
-        return self.discriminator.encoder
-
     def call(self, inputs, training=False):
         inputs = self.text_inputs(inputs, training)
         corrupted, predictions = self.corrupter.corrupt(inputs, training)
@@ -122,7 +105,6 @@ class ReplaceMLM(Pretrainer):
         return {
             **super().get_config(),
             **self.corrupter.options,
-            "discriminator": self.discriminator.encoder.architecture,
             "generator": self.generator.encoder.architecture,
             "lm_weight": self.objectives["lm"].weight,
         }

@@ -20,9 +20,10 @@ class TokenScores(NamedTuple):
 
 
 class GeneratorDiscriminator(Pretrainer):
-    """Tells tokens of a text from those that a generator has put into it.
+    """A generator that corrupts text, and the network that reads it and is kept.
 
-    A subclass makes `generator` and `discriminator`.
+    A subclass makes them, `generator` and `discriminator`. Both count what they cost as
+    `MaskedLMNetwork` does.
 
     Args:
         discriminator: Constructor arguments of the discriminator's
@@ -59,7 +60,15 @@ class GeneratorDiscriminator(Pretrainer):
 
         Returns:
             float32 `[batch, length]`, NumPy.
+
+        Raises:
+            ValueError: The model does not learn to detect.
         """
+        if "rtd" not in self.objectives and "nce" not in self.objectives:
+            raise ValueError(
+                f"{type(self).__name__} does not learn to tell replaced tokens from "
+                "original ones: score texts by a model that does, such as Electra."
+            )
         return self.discriminator.predict_on_batch(inputs)
 
     def score(self, texts, batch_size=32):
@@ -73,8 +82,8 @@ class GeneratorDiscriminator(Pretrainer):
             A list of `TokenScores`, special tokens included.
 
         Raises:
-            ValueError: The model has no tokenizer, something is no text or too long
-                for the model, or `batch_size` is less than 1.
+            ValueError: The model detects nothing or has no tokenizer, something is no
+                text or too long for the model, or `batch_size` is less than 1.
         """
         if not batch_size >= 1:
             raise ValueError(f"`batch_size` must be 1 or more; got {batch_size!r}.")
@@ -97,6 +106,38 @@ class GeneratorDiscriminator(Pretrainer):
                 tokens = self.tokenizer.tokens(ids[:length])
                 scores.append(TokenScores(tokens, row[:length]))
         return scores
+
+    # === What a step costs ===
+
+    def forward_flops(self, length):
+        """Counts both networks, dropout included.
+
+        They share embedding tables but read different sequences, so each pays for its
+        own look-ups.
+        """
+        sizes = length, self.masker.num_masked(length)
+        generator = self.generator.flops(*sizes, training=True)
+        return generator + self.discriminator.flops(*sizes, training=True)
+
+    def activation_bytes(self, batch_size, length):
+        """Counts the higher of two peaks.
+
+        A generator's activations are given free before the discriminator has run: one
+        peak is the vocabulary's logits and their gradient with the generator's
+        activations, the other the discriminator with the logits that are left.
+        """
+        sizes = batch_size, length, self.masker.num_masked(length), self.number_bytes
+        positions = batch_size * self.masker.num_masked(length)
+        logits = self.generator.head.activation_bytes(positions, self.number_bytes) // 2
+        return max(
+            self.generator.activation_bytes(*sizes),
+            logits + self.discriminator_bytes(batch_size, length),
+        )
+
+    def discriminator_bytes(self, batch_size, length):
+        """Counts the second network's activations of a step."""
+        sizes = batch_size, length, self.masker.num_masked(length), self.number_bytes
+        return self.discriminator.activation_bytes(*sizes)
 
     def get_config(self):
         return {

@@ -11,7 +11,6 @@ from keras_corrupt.models.networks import Discriminator, MaskedLMNetwork
 from keras_corrupt.models.replaced_token_detection.generator_discriminator import (
     GeneratorDiscriminator,
 )
-from keras_corrupt.models.teams import cost
 from keras_corrupt.models.teams.fine_tuning import search_space, settings
 from keras_corrupt.models.teams.presets import PRESETS
 from keras_corrupt.objectives.loss import check_weight
@@ -96,6 +95,22 @@ class MultiTaskDiscriminator(Discriminator):
             self.selection_head(selection, positions, candidate_ids),
         )
 
+    @property
+    def own_layers(self):
+        """The layers that replaced token detection has to itself."""
+        return self.rtd_encoder.layers_[self.encoder.num_layers - self.task_layers :]
+
+    def flops(self, length, num_masked=0, training=False):
+        """Counts all but the selection head; common layers run once."""
+        arguments = length, self.encoder.position_bias is not None, training
+        own = sum(layer.flops(*arguments) for layer in self.own_layers)
+        return own + super().flops(length, num_masked, training)
+
+    def activation_bytes(self, batch_size, length, num_masked, number_bytes):
+        sizes = batch_size, length, number_bytes
+        own = sum(layer.activation_bytes(*sizes) for layer in self.own_layers)
+        return own + self.encoder.activation_bytes(*sizes)
+
 
 @keras.saving.register_keras_serializable(package="keras_corrupt")
 class Teams(GeneratorDiscriminator):
@@ -148,7 +163,6 @@ class Teams(GeneratorDiscriminator):
     """
 
     presets = PRESETS
-    cost = cost
     network_arguments = {"discriminator": TransformerEncoder}
     fine_tuning = staticmethod(settings)
     fine_tuning_search = staticmethod(search_space)
@@ -258,6 +272,13 @@ class Teams(GeneratorDiscriminator):
         else:
             negatives = hardest_negatives(logits, target_ids, self.num_negatives)
         return ops.concatenate([target_ids[..., None], negatives], axis=-1)
+
+    # === What a step costs ===
+
+    def forward_flops(self, length):
+        sizes = self.masker.num_masked(length), self.num_negatives + 1
+        selection = self.discriminator.selection_head.flops(*sizes)
+        return selection + super().forward_flops(length)
 
     def get_config(self):
         return {

@@ -5,7 +5,6 @@ from keras import ops
 
 from keras_corrupt.models.networks import TwoTowerNetwork
 from keras_corrupt.models.pretrainer import Pretrainer
-from keras_corrupt.models.two_tower import cost
 from keras_corrupt.models.two_tower.presets import PRESETS
 from keras_corrupt.objectives.cloze import ClozeLosses, ExpectedTokens
 
@@ -97,11 +96,10 @@ class TwoTower(Pretrainer):
     # === What a step costs ===
 
     def forward_flops(self, length):
-        return cost.forward_flops(self.network.architecture, length)
+        return self.network.flops(length, training=True)
 
     def activation_bytes(self, batch_size, length):
-        sizes = batch_size, length, self.number_bytes
-        return cost.activation_bytes(self.network.architecture, *sizes)
+        return self.network.activation_bytes(batch_size, length, 0, self.number_bytes)
 
     def get_config(self):
         return {**super().get_config(), "encoder": self.network.architecture}

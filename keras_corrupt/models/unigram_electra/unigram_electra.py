@@ -17,7 +17,6 @@ from keras_corrupt.models.networks import Discriminator
 from keras_corrupt.models.replaced_token_detection.generator_discriminator import (
     GeneratorDiscriminator,
 )
-from keras_corrupt.models.unigram_electra import cost
 from keras_corrupt.models.unigram_electra.presets import PRESETS
 from keras_corrupt.objectives.loss import check_weight
 from keras_corrupt.objectives.replaced_tokens import Detections, ReplacedTokens
@@ -57,7 +56,6 @@ class UnigramElectra(GeneratorDiscriminator):
     """
 
     presets = PRESETS
-    cost = cost
     network_arguments = {"discriminator": TransformerEncoder}
 
     def __init__(
@@ -108,6 +106,14 @@ class UnigramElectra(GeneratorDiscriminator):
         )
         found = Detections(logits, corrupted.replaced, inputs["padding_mask"])
         return {"corrupted": corrupted, "rtd": found}
+
+    # === What a step costs ===
+
+    def forward_flops(self, length):
+        return self.discriminator.flops(length, training=True)
+
+    def activation_bytes(self, batch_size, length):
+        return self.discriminator_bytes(batch_size, length)
 
     def get_config(self):
         return {
