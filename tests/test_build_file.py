@@ -22,6 +22,7 @@ ROOMS = (
     "tasks",
     "kernels",
     "encoders",
+    "presets",
     "heads",
     "corruption",
     "data",

@@ -18,10 +18,11 @@ from keras_corrupt.convert.check import check as compare
 from keras_corrupt.convert.files import new_directory
 from keras_corrupt.convert.hubs import local_copy
 from keras_corrupt.convert.options import Options
-from keras_corrupt.downstream.model import load_preset
-from keras_corrupt.models import Pretrainer, preset_directory
+from keras_corrupt.models import Pretrainer
 from keras_corrupt.models.one_state import warn_of_one_state
-from keras_corrupt.models.trained_presets import trained_presets
+from keras_corrupt.presets import load_preset
+from keras_corrupt.presets.directory import write
+from keras_corrupt.presets.locations import trained_presets
 
 #: Format -> its module.
 TARGETS = {
@@ -84,7 +85,7 @@ def convert(
         path = local_copy(trained_presets().get(source, source))
         model, left_out = read(path, options)
         if to == OURS:
-            preset_directory.write(temporary, model, left_out=left_out)
+            write(temporary, model, left_out=left_out)
         else:
             options = options._replace(left_out=left_out)
             TARGETS[to].write(temporary, model, options)
@@ -120,5 +121,4 @@ def read(path, options):
         named = text if str(path) in text else f"{path}: {text}"
         raise ValueError(named) from error
     model = load_preset(path)
-    lacks = [n for n in model.networks if not preset_directory.has_network(path, n)]
-    return model, tuple(lacks)
+    return model, model.left_out

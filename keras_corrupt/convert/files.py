@@ -2,14 +2,13 @@
 
 import contextlib
 import json
-import shutil
-from pathlib import Path
 
 import safetensors
 
 from keras_corrupt import tokenizers
 from keras_corrupt.convert.weights import Weights
-from keras_corrupt.models.safetensors_weights import open_checked
+from keras_corrupt.files.whole_directory import recovered, whole_directory
+from keras_corrupt.presets.weights import open_checked
 from keras_corrupt.tokenizers.reading import read_text, read_vocabulary
 
 _MAX_JSON_BYTES = 1 << 22
@@ -120,15 +119,8 @@ def new_directory(target):
     Raises:
         ValueError: Something is there already.
     """
-    target = Path(target)
+    target = recovered(target)
     if target.exists() or target.is_symlink():
         raise ValueError(f"{target} exists. Give a new directory, or remove it.")
-    temporary = target.with_name(f".{target.name}.tmp")
-    shutil.rmtree(temporary, ignore_errors=True)
-    temporary.mkdir(parents=True)
-    try:
+    with whole_directory(target) as temporary:
         yield temporary
-        temporary.rename(target)
-    except BaseException:
-        shutil.rmtree(temporary, ignore_errors=True)
-        raise

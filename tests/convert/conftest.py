@@ -8,7 +8,7 @@ from keras.src.backend.common import global_state
 from keras_corrupt.convert import weights
 from keras_corrupt.convert.conversion import convert
 from keras_corrupt.models import Electra
-from keras_corrupt.models.named_variables import named_weights
+from keras_corrupt.presets.named_variables import named_weights
 from tests.conftest import SIZES
 
 

@@ -1,12 +1,12 @@
-"""Trained presets: models that come with a system, known by a name."""
+"""Where a preset is: in its directory, or known by a name or an address."""
 
 import hashlib
 from pathlib import Path
 
 import keras
 
-from keras_corrupt.models import foreign_presets
-from keras_corrupt.models.registry import known_classes
+from keras_corrupt.presets.registry import known_classes
+from keras_corrupt.presets.sources import made_preset
 
 
 def trained_presets():
@@ -29,10 +29,7 @@ def directory_of(preset):
     Raises:
         ValueError: What another library wrote cannot be converted.
     """
-    preset = trained_presets().get(preset, preset)
-    if foreign_presets.is_foreign(preset):
-        return foreign_presets.converted(preset)
-    return preset
+    return made_preset(trained_presets().get(preset, preset))
 
 
 def content_hash(preset):

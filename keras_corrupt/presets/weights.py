@@ -5,7 +5,7 @@ import numpy as np
 import safetensors
 from safetensors.numpy import save as serialize
 
-from keras_corrupt.models.named_variables import named_weights
+from keras_corrupt.presets.named_variables import named_weights
 
 FILE = "model.safetensors"
 #: Of the header, which is read whole: thousands of arrays.

@@ -1,48 +1,19 @@
-"""A model from a preset that does not have all of it.
+"""A model from a preset that does not have all of it: `--init_from`.
 
 Published discriminators come without their generator, and an encoder that one system
 pretrained can start another. What is not there is new.
 """
 
 from keras_corrupt.encoders.cost import encoder_sizes
-from keras_corrupt.models import longer_sequences, preset_directory
-from keras_corrupt.models.named_variables import named_weights
-from keras_corrupt.models.one_state import warn_of_one_state
-from keras_corrupt.models.overrides import merge, with_global_policy
-from keras_corrupt.models.preset_sizes import SIZES
-from keras_corrupt.models.pretrainer import Pretrainer
-from keras_corrupt.models.trained_presets import directory_of
-
-
-def described(directory, cls):
-    """Reads what a preset says of itself.
-
-    Args:
-        directory: The preset.
-        cls: The class of the model that is to start from it.
-
-    Returns:
-        The preset's own class, the arguments of its main encoder, and its tokenizer or
-        `None`.
-
-    Raises:
-        ValueError: It is no preset of a pretraining model.
-    """
-    found = cls
-    if preset_directory.recovered(directory).is_dir():
-        found = preset_directory.find_model_class(directory, Pretrainer)
-    config, tokenizer = preset_directory.read(directory, found)
-    main = next(iter(found.network_arguments))
-    if not isinstance(config.get(main), dict):
-        raise ValueError(
-            f"{directory} cannot be loaded: its config.json does not describe "
-            f"{found.__name__}'s {main}. Give a directory that save_to_preset wrote."
-        )
-    return found, config[main], tokenizer
+from keras_corrupt.models import Pretrainer
+from keras_corrupt.presets import Preset
+from keras_corrupt.presets.named_variables import named_weights
+from keras_corrupt.presets.overrides import merge
+from keras_corrupt.presets.sizes import SIZES
 
 
 def check(preset, cls, size, overrides):
-    """Checks that a model can start from a preset, before long work is done.
+    """Opens a preset, checks that a model can start from it before long work is done.
 
     Args:
         preset: See `load`.
@@ -51,16 +22,17 @@ def check(preset, cls, size, overrides):
         overrides: See `load`.
 
     Returns:
-        The preset's own class.
+        The `Preset`.
 
     Raises:
         ValueError: It is no preset, has no encoder, or one of other sizes than the
             overrides ask for, or `size` is none.
     """
-    found, encoder, _ = described(directory_of(preset), cls)
-    check_overrides(preset, encoder, cls, overrides)
-    if found is cls:
-        return found
+    opened = Preset.open(preset, Pretrainer)
+    check_overrides(preset, opened.encoder, cls, overrides)
+    if opened.cls is cls:
+        return opened
+    found = opened.cls
     if size not in cls.presets:
         raise ValueError(
             f"--init_from {preset} has an encoder of {found.__name__}. Say with "
@@ -69,7 +41,7 @@ def check(preset, cls, size, overrides):
         )
     smallest = "tiny" if "tiny" in found.presets else next(iter(found.presets))
     _ = found.from_preset(smallest, name="trial").encoder  # raises where there is none
-    return found
+    return opened
 
 
 def check_overrides(preset, encoder, cls, overrides):
@@ -110,25 +82,15 @@ def load(preset, cls, size, tokenizer=None, **overrides):
     Raises:
         ValueError: It is no preset, has no encoder, or does not fit.
     """
-    directory = directory_of(preset)
-    found = check(preset, cls, size, overrides)
-    config, saved = preset_directory.read(directory, found)
-    config, tokenizer = with_global_policy(config), saved or tokenizer
-    if found is cls:
-        model = longer_sequences.load(
-            directory, cls, config, overrides, tokenizer, partial=True
-        )
-        warn_of_one_state(model, preset)
-        return model
-    main, own_main = (next(iter(each.network_arguments)) for each in (cls, found))
+    opened = check(preset, cls, size, overrides)
+    if opened.cls is cls:
+        return opened.model(tokenizer, partial=True, **overrides)
+    main = next(iter(cls.network_arguments))
     length = overrides.get(main, {}).get("max_length")
-    longer = {own_main: {"max_length": length}} if length else {}
-    start = longer_sequences.load(
-        directory, found, config, longer, tokenizer, partial=True
-    )
-    warn_of_one_state(start, preset)
+    longer = {opened.main: {"max_length": length}} if length else {}
+    start = opened.model(tokenizer, partial=True, **longer)
     encoder = merge({main: start.encoder.architecture}, overrides)
-    model = cls.from_preset(size, tokenizer=tokenizer, **encoder)
+    model = cls.from_preset(size, tokenizer=start.tokenizer, **encoder)
     weights = named_weights(start.encoder)
     for name, variable in named_weights(model.encoder).items():
         variable.assign(weights[name])

@@ -1,0 +1,166 @@
+"""The files of a preset.
+
+    config.json                       format, class and constructor arguments
+    tokenizer.json and others         when the model has a tokenizer
+    <network>/model.safetensors       one folder for each network
+
+What its source did not have is listed as `left_out` in `config.json`.
+Nothing in it is executed or unpickled: JSON, text, and plain arrays only. Whatever is
+wrong with it is a `ValueError` that names it, and costs no more than its files' size.
+"""
+
+import contextlib
+import json
+import os
+
+import keras
+import numpy as np
+
+from keras_corrupt import tokenizers
+from keras_corrupt.files.whole_directory import recovered, whole_directory
+from keras_corrupt.presets import weights
+from keras_corrupt.presets.named_variables import named_weights
+from keras_corrupt.presets.registry import registered_name
+from keras_corrupt.tokenizers.reading import read_text
+
+FORMAT = "keras_corrupt/2"
+_MAX_CONFIG_BYTES = 1 << 22
+_MAX_WEIGHTS_BYTES = 1 << 34
+REMEDY = "Restore the preset from where it came, or save it anew."
+
+
+def write(directory, model, dtype=None, left_out=()):
+    """Writes `model` to `directory`, whole or not at all.
+
+    Args:
+        directory: A new or empty directory, or a preset to overwrite.
+        model: The model.
+        dtype: Precision of the weights, the variables' own if not given.
+        left_out: Names of networks whose weights mean nothing and are not written.
+    """
+    directory = recovered(os.path.realpath(directory))  # not a link that is replaced
+    if directory.exists() and not (directory.is_dir() and _is_empty(directory)):
+        read_config(directory)  # refuses to overwrite anything but a preset
+    with whole_directory(directory) as temporary:
+        for name, network in model.networks.items():
+            if name not in left_out:
+                (temporary / name).mkdir()
+                weights.save(temporary / name / weights.FILE, network, dtype)
+        if model.tokenizer is not None:
+            model.tokenizer.save(temporary)
+        content = {
+            "format": FORMAT,
+            "class": registered_name(type(model)),
+            "tokenizer": getattr(model.tokenizer, "fingerprint", None),
+            "config": model.get_config(),
+            **({"left_out": list(left_out)} if left_out else {}),
+        }
+        (temporary / "config.json").write_text(json.dumps(content, indent=2) + "\n")
+
+
+def read_config(directory):
+    """Returns the content of a preset's `config.json`, a dict.
+
+    Raises:
+        ValueError: It is none that `write` wrote.
+    """
+    path = directory / "config.json"
+    try:
+        if not path.is_file():
+            raise ValueError("there is no such file")
+        text = read_text(path, _MAX_CONFIG_BYTES)
+        content = json.loads(text, parse_constant=_no_number)
+        if content["format"] != FORMAT:
+            raise ValueError(f"its format is {content['format']!r}, not {FORMAT!r}")
+        well_formed = (
+            isinstance(content["class"], str)
+            and isinstance(content["config"], dict)
+            and isinstance(content["config"].get("dtype", ""), str)
+            and isinstance(content.get("left_out", []), list)
+        )
+        if not well_formed:
+            raise ValueError("its class, config or left_out is malformed")
+    except (OSError, ValueError, KeyError, TypeError, RecursionError) as error:
+        raise ValueError(
+            f"{directory} is not a directory that save_to_preset wrote: "
+            f"{path.name}: {error}. Give one that it wrote or, to save, a new one."
+        ) from error
+    return content
+
+
+def read_tokenizer(directory, fingerprint):
+    """Returns the tokenizer that has a fingerprint; `None` where that is `None`.
+
+    Raises:
+        ValueError: It is damaged, or another one.
+    """
+    with refusing(directory):
+        tokenizer = None
+        if (directory / "tokenizer.json").exists():
+            tokenizer = tokenizers.load(directory)
+        if fingerprint != getattr(tokenizer, "fingerprint", None):
+            raise ValueError("its tokenizer is not the one that it was saved with")
+    return tokenizer
+
+
+def count_weights(directory):
+    """Returns how many arrays all networks have, and how many numbers."""
+    counts = [_counted(path) for path in directory.glob(f"*/{weights.FILE}")]
+    return np.sum(counts, axis=0, dtype=object) if counts else (0, 0)
+
+
+def load_weights(path, network, what, remedy):
+    """Loads a network's weights.
+
+    Args:
+        path: Their file.
+        network: The network.
+        what: What the error says the file does not hold, where they do not fit.
+        remedy: What the error says to do then.
+
+    Raises:
+        ValueError: They do not fit, or are no finite numbers.
+    """
+    _check_file(path)
+    with refusing(path, f"does not hold {what}: ", remedy):
+        weights.load(path, network)
+        for name, variable in named_weights(network).items():
+            if not np.isfinite(keras.ops.convert_to_numpy(variable)).all():
+                raise ValueError(f"{name} has NaN or infinity")
+
+
+@contextlib.contextmanager
+def refusing(path, what="", remedy=REMEDY):
+    """Makes an error of whatever kind one that names `path`.
+
+    Constructors and the readers of files raise whatever foreign content makes them.
+    """
+    try:
+        yield
+    except Exception as error:
+        text = " ".join(str(error).split())[:500].rstrip(".")
+        if not isinstance(error, ValueError):
+            text = f"{type(error).__name__} {text}"
+        raise ValueError(f"{path}: {what}{text}. {remedy}") from error
+
+
+def _counted(path):
+    _check_file(path)
+    with refusing(path):
+        return weights.count(path)
+
+
+def _check_file(path):
+    with refusing(path):
+        if not path.is_file():
+            raise ValueError("there is no such file")
+        if path.stat().st_size > _MAX_WEIGHTS_BYTES:
+            raise ValueError(f"it is larger than {_MAX_WEIGHTS_BYTES:,} bytes")
+
+
+def _no_number(text):
+    raise ValueError(f"{text} is no number")
+
+
+def _is_empty(directory):
+    return not any(directory.iterdir())
