@@ -8,7 +8,7 @@ import lazy_loader
 
 from keras_corrupt import keras_classes
 from keras_corrupt.convert import foreign
-from keras_corrupt.presets.sources import register_source
+from keras_corrupt.presets.locations import register_source
 from keras_corrupt.version import __version__
 
 # The parts load on first use: data preparation runs in many small processes, none of

@@ -1,6 +1,5 @@
 """From any format to any other one."""
 
-from pathlib import Path
 from typing import NamedTuple
 
 import keras
@@ -15,9 +14,9 @@ from keras_corrupt.convert import (
 )
 from keras_corrupt.convert.card import model_card
 from keras_corrupt.convert.check import check as compare
-from keras_corrupt.convert.files import new_directory
 from keras_corrupt.convert.hubs import local_copy
 from keras_corrupt.convert.options import Options
+from keras_corrupt.files.whole_directory import recovered, whole_directory
 from keras_corrupt.models import Pretrainer
 from keras_corrupt.models.one_state import warn_of_one_state
 from keras_corrupt.presets import load_preset
@@ -78,8 +77,10 @@ def convert(
     """
     if to not in (OURS, *TARGETS):
         raise ValueError(f"`to` must be {OURS!r} or one of {[*TARGETS]}; got {to!r}.")
-    difference = None
-    with new_directory(target) as temporary:
+    difference, target = None, recovered(target)
+    if target.exists() or target.is_symlink():
+        raise ValueError(f"{target} exists. Give a new directory, or remove it.")
+    with whole_directory(target) as temporary:
         generator = generator and local_copy(generator)
         options = Options(generator, approximate_gelu)
         path = local_copy(trained_presets().get(source, source))
@@ -91,7 +92,7 @@ def convert(
             TARGETS[to].write(temporary, model, options)
             if check:
                 difference = compare(model, temporary, TARGETS[to], options)
-            card = model_card(model, path, to, Path(target).name)
+            card = model_card(model, path, to, target.name)
             (temporary / "README.md").write_text(card, encoding="utf-8")
     return Converted(model, left_out, difference)
 

@@ -1,4 +1,4 @@
-"""What other libraries wrote, in place of a preset: a `Source` of presets."""
+"""What other libraries wrote, in place of a preset."""
 
 import functools
 import os

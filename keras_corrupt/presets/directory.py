@@ -13,19 +13,16 @@ import contextlib
 import json
 import os
 
-import keras
 import numpy as np
 
 from keras_corrupt import tokenizers
 from keras_corrupt.files.whole_directory import recovered, whole_directory
 from keras_corrupt.presets import weights
-from keras_corrupt.presets.named_variables import named_weights
 from keras_corrupt.presets.registry import registered_name
 from keras_corrupt.tokenizers.reading import read_text
 
 FORMAT = "keras_corrupt/2"
 _MAX_CONFIG_BYTES = 1 << 22
-_MAX_WEIGHTS_BYTES = 1 << 34
 REMEDY = "Restore the preset from where it came, or save it anew."
 
 
@@ -39,7 +36,8 @@ def write(directory, model, dtype=None, left_out=()):
         left_out: Names of networks whose weights mean nothing and are not written.
     """
     directory = recovered(os.path.realpath(directory))  # not a link that is replaced
-    if directory.exists() and not (directory.is_dir() and _is_empty(directory)):
+    is_empty = directory.is_dir() and not any(directory.iterdir())
+    if directory.exists() and not is_empty:
         read_config(directory)  # refuses to overwrite anything but a preset
     with whole_directory(directory) as temporary:
         for name, network in model.networks.items():
@@ -105,28 +103,11 @@ def read_tokenizer(directory, fingerprint):
 
 def count_weights(directory):
     """Returns how many arrays all networks have, and how many numbers."""
-    counts = [_counted(path) for path in directory.glob(f"*/{weights.FILE}")]
+    counts = []
+    for path in directory.glob(f"*/{weights.FILE}"):
+        with refusing(path):
+            counts.append(weights.count(path))
     return np.sum(counts, axis=0, dtype=object) if counts else (0, 0)
-
-
-def load_weights(path, network, what, remedy):
-    """Loads a network's weights.
-
-    Args:
-        path: Their file.
-        network: The network.
-        what: What the error says the file does not hold, where they do not fit.
-        remedy: What the error says to do then.
-
-    Raises:
-        ValueError: They do not fit, or are no finite numbers.
-    """
-    _check_file(path)
-    with refusing(path, f"does not hold {what}: ", remedy):
-        weights.load(path, network)
-        for name, variable in named_weights(network).items():
-            if not np.isfinite(keras.ops.convert_to_numpy(variable)).all():
-                raise ValueError(f"{name} has NaN or infinity")
 
 
 @contextlib.contextmanager
@@ -144,23 +125,5 @@ def refusing(path, what="", remedy=REMEDY):
         raise ValueError(f"{path}: {what}{text}. {remedy}") from error
 
 
-def _counted(path):
-    _check_file(path)
-    with refusing(path):
-        return weights.count(path)
-
-
-def _check_file(path):
-    with refusing(path):
-        if not path.is_file():
-            raise ValueError("there is no such file")
-        if path.stat().st_size > _MAX_WEIGHTS_BYTES:
-            raise ValueError(f"it is larger than {_MAX_WEIGHTS_BYTES:,} bytes")
-
-
 def _no_number(text):
     raise ValueError(f"{text} is no number")
-
-
-def _is_empty(directory):
-    return not any(directory.iterdir())

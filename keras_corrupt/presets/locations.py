@@ -3,14 +3,26 @@
 import hashlib
 from pathlib import Path
 
-import keras
+_SOURCES = []
 
-from keras_corrupt.presets.registry import known_classes
-from keras_corrupt.presets.sources import made_preset
+
+def register_source(source):
+    """Lets all that take a preset take something else, too.
+
+    Args:
+        source: A module or object with `recognises(name)`, whether a name, path or
+            address is one of its own, and `preset_of(name)`, which makes a preset of
+            it and returns the directory.
+    """
+    _SOURCES.append(source)
 
 
 def trained_presets():
     """Returns the trained presets of all systems that are known: name -> directory."""
+    import keras  # not above: importing the package needs none of it
+
+    from keras_corrupt.presets.registry import known_classes
+
     return {
         name: directory
         for cls in known_classes(keras.Model)
@@ -22,14 +34,18 @@ def directory_of(preset):
     """Returns the directory of a preset.
 
     Args:
-        preset: The name of a trained one, or a path or address that other libraries
-            wrote, which is converted into a preset for as long as the process runs.
-            Anything else, such as a preset's own path, is returned as it is.
+        preset: The name of a trained one, or what a source recognises, such as other
+            libraries' files. Anything else, such as a preset's own path, is returned
+            as it is.
 
     Raises:
-        ValueError: What another library wrote cannot be converted.
+        ValueError: The source cannot make a preset of it.
     """
-    return made_preset(trained_presets().get(preset, preset))
+    preset = trained_presets().get(preset, preset)
+    for source in _SOURCES:
+        if source.recognises(preset):
+            return source.preset_of(preset)
+    return preset
 
 
 def content_hash(preset):

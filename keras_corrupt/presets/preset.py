@@ -175,11 +175,9 @@ class Preset:
                     )
                 continue
             path = self.directory / name / weights.FILE
-            what = (
-                f"the weights of {self.cls.__name__}'s {name} as its config.json "
-                "describes it"
-            )
-            files.load_weights(path, network, what, remedy)
+            what = f"not the {name} that config.json describes: "
+            with files.refusing(path, what, remedy):
+                weights.load(path, network)
         model.left_out = tuple(new)
 
 

@@ -29,7 +29,15 @@ def check(preset, cls, size, overrides):
             overrides ask for, or `size` is none.
     """
     opened = Preset.open(preset, Pretrainer)
-    check_overrides(preset, opened.encoder, cls, overrides)
+    main, trained = next(iter(cls.network_arguments)), encoder_sizes(opened.encoder)
+    for name, value in overrides.get(main, {}).items():
+        longer = name == "max_length" and value > trained[name]
+        if name in SIZES and value != trained[name] and not longer:
+            raise ValueError(
+                f"--{main}.{name} {value}: the weights of --init_from {preset} are of "
+                f"{name}={trained[name]}. Leave it out"
+                + (", or raise it." if name == "max_length" else ".")
+            )
     if opened.cls is cls:
         return opened
     found = opened.cls
@@ -42,27 +50,6 @@ def check(preset, cls, size, overrides):
     smallest = "tiny" if "tiny" in found.presets else next(iter(found.presets))
     _ = found.from_preset(smallest, name="trial").encoder  # raises where there is none
     return opened
-
-
-def check_overrides(preset, encoder, cls, overrides):
-    """Raises a `ValueError` if a main encoder is to be of other sizes than a preset's.
-
-    Args:
-        preset: See `load`.
-        encoder: Dict. Constructor arguments of the preset's main encoder.
-        cls: See `load`.
-        overrides: See `load`.
-    """
-    main = next(iter(cls.network_arguments))
-    trained = encoder_sizes(encoder)
-    for name, value in overrides.get(main, {}).items():
-        longer = name == "max_length" and value > trained[name]
-        if name in SIZES and value != trained[name] and not longer:
-            raise ValueError(
-                f"--{main}.{name} {value}: the weights of --init_from {preset} are of "
-                f"{name}={trained[name]}. Leave it out"
-                + (", or raise it." if name == "max_length" else ".")
-            )
 
 
 def load(preset, cls, size, tokenizer=None, **overrides):
