@@ -8,7 +8,7 @@ import hashlib
 import json
 import os
 
-from keras_corrupt.presets.locations import content_hash
+from keras_corrupt.presets.directory import content_hash
 
 
 def read(path, asked):

@@ -318,7 +318,7 @@ class DownstreamModel(TokenizerAssets, TextModel):
                 size = {"vocabulary_size": tokenizer.vocabulary_size}
                 config["encoder"] = {**config["encoder"], **size}
         else:
-            start = Preset.open(preset, names=ENCODERS).model()
+            start = Preset.open(preset, names=ENCODERS).load()
             tokenizer = start.tokenizer or tokenizer
             same_class = type(start) is cls
             config = start.get_config() if same_class else {}

@@ -51,7 +51,7 @@ def of_preset(recipe, flags):
     from keras_corrupt.presets import Preset
     from keras_corrupt.presets.registry import registered_name
 
-    cls = Preset.open(found.init_from, Pretrainer).cls
+    cls = Preset.open(found.init_from, Pretrainer).model_class
     return dataclasses.replace(recipe, model=registered_name(cls))
 
 

@@ -275,7 +275,7 @@ def load(preset, load_weights):
     from keras_corrupt.presets.overrides import merge
 
     saved = Preset.open(preset, Pretrainer)
-    cls = saved.cls
+    cls = saved.model_class
     if set(cls.loss_weights) != {"mlm"}:
         raise ValueError(
             f"{preset}: a {cls.__name__} learns from more than masked tokens. Give a "
@@ -284,7 +284,7 @@ def load(preset, load_weights):
     quiet = {"dropout": 0.0, "attention_dropout": 0.0}
     changes = {saved.main: quiet, "keep_rate": 0.0, "random_rate": 0.0}
     if load_weights:
-        return saved.model(**changes)
+        return saved.load(**changes)
     return cls(**merge(saved.config, changes), tokenizer=saved.tokenizer)
 
 

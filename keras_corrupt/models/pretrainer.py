@@ -319,7 +319,7 @@ class Pretrainer(PositionChoice, TokenizerAssets, TextModel, MicroBatches):
             overrides: Constructor arguments to change; a dict changes only the
                 entries it has. With more positions than a directory's,
                 `discriminator={"max_length": 256}`, the new ones start as copies of
-                the trained ones. See `Preset.model`.
+                the trained ones. See `Preset.load`.
 
         Raises:
             ValueError: Neither a known name nor a directory of a preset, or its
@@ -335,7 +335,7 @@ class Pretrainer(PositionChoice, TokenizerAssets, TextModel, MicroBatches):
         saved = Preset.open(preset, names=cls.presets).of(cls)
         if tokenizer is not None and saved.tokenizer is not None:
             raise ValueError(f"{preset} has its own tokenizer; don't pass `tokenizer`.")
-        return saved.model(tokenizer, **overrides)
+        return saved.load(tokenizer, **overrides)
 
     def check_loaded(self, source):
         """Warns if the model, which was loaded from `source`, has died."""

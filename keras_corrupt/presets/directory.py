@@ -10,14 +10,17 @@ wrong with it is a `ValueError` that names it, and costs no more than its files'
 """
 
 import contextlib
+import hashlib
 import json
 import os
+from pathlib import Path
 
 import numpy as np
 
 from keras_corrupt import tokenizers
 from keras_corrupt.files.whole_directory import recovered, whole_directory
 from keras_corrupt.presets import weights
+from keras_corrupt.presets.locations import directory_of
 from keras_corrupt.presets.registry import registered_name
 from keras_corrupt.tokenizers.reading import read_text
 
@@ -108,6 +111,15 @@ def count_weights(directory):
         with refusing(path):
             counts.append(weights.count(path))
     return np.sum(counts, axis=0, dtype=object) if counts else (0, 0)
+
+
+def content_hash(preset):
+    """Returns a hash of a preset's files, the same wherever they are."""
+    digest = hashlib.sha256()
+    for path in sorted(Path(directory_of(preset)).rglob("*")):
+        if path.is_file():
+            digest.update(path.read_bytes())
+    return digest.hexdigest()[:16]
 
 
 @contextlib.contextmanager

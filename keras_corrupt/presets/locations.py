@@ -1,8 +1,5 @@
 """Where a preset is: in its directory, or known by a name or an address."""
 
-import hashlib
-from pathlib import Path
-
 _SOURCES = []
 
 
@@ -19,13 +16,11 @@ def register_source(source):
 
 def trained_presets():
     """Returns the trained presets of all systems that are known: name -> directory."""
-    import keras  # not above: importing the package needs none of it
-
-    from keras_corrupt.presets.registry import known_classes
+    from keras_corrupt.presets.registry import known_classes  # needs Keras
 
     return {
         name: directory
-        for cls in known_classes(keras.Model)
+        for cls in known_classes(object)
         for name, directory in getattr(cls, "trained_presets", {}).items()
     }
 
@@ -46,12 +41,3 @@ def directory_of(preset):
         if source.recognises(preset):
             return source.preset_of(preset)
     return preset
-
-
-def content_hash(preset):
-    """Returns a hash of a preset's files, the same wherever they are."""
-    digest = hashlib.sha256()
-    for path in sorted(Path(directory_of(preset)).rglob("*")):
-        if path.is_file():
-            digest.update(path.read_bytes())
-    return digest.hexdigest()[:16]

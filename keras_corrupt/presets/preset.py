@@ -31,7 +31,7 @@ class Preset:
 
     Attributes:
         directory: Where it is, a `Path`.
-        cls: The model's class.
+        model_class: The model's class.
         config: Dict. The arguments of its constructor.
         tokenizer: Its tokenizer, if it has one.
         left_out: Names of networks whose weights it says that it lacks.
@@ -41,12 +41,12 @@ class Preset:
     >>> import keras_corrupt
     >>> preset = keras_corrupt.models.Electra.trained_presets["tiny_en"]
     >>> preset = Preset.open(preset)
-    >>> preset.cls.__name__, preset.encoder["num_layers"], preset.tokenizer.kind
+    >>> preset.model_class.__name__, preset.encoder["num_layers"], preset.tokenizer.kind
     ('Electra', 2, 'wordpiece')
     """
 
     directory: Path
-    cls: type
+    model_class: type
     config: dict
     tokenizer: Tokenizer | None
     left_out: tuple
@@ -88,8 +88,8 @@ class Preset:
 
     def of(self, cls):
         """Returns the preset; raises a `ValueError` if it is of another class."""
-        if self.cls is not cls:
-            name = registered_name(self.cls)
+        if self.model_class is not cls:
+            name = registered_name(self.model_class)
             raise ValueError(
                 f"{self.directory} is a preset of {name}, not of {cls.__name__}; load "
                 f"it with {name}.from_preset."
@@ -99,7 +99,7 @@ class Preset:
     @property
     def main(self):
         """Name of the argument that describes the main encoder."""
-        return next(iter(network_arguments(self.cls)))
+        return next(iter(network_arguments(self.model_class)))
 
     @property
     def encoder(self):
@@ -112,7 +112,7 @@ class Preset:
         if not isinstance(encoder, dict):
             raise ValueError(
                 f"{self.directory} cannot be loaded: its config.json does not describe "
-                f"{self.cls.__name__}'s {self.main}. Give a directory that "
+                f"{self.model_class.__name__}'s {self.main}. Give a directory that "
                 "save_to_preset wrote."
             )
         return encoder
@@ -121,7 +121,7 @@ class Preset:
         """Whether it has the weights of a network; some leave the generator out."""
         return (self.directory / network).is_dir()
 
-    def model(self, tokenizer=None, partial=False, **overrides):
+    def load(self, tokenizer=None, partial=False, **overrides):
         """Makes the model and loads its weights.
 
         The precision is that of the override `dtype`, or of
@@ -153,9 +153,9 @@ class Preset:
             length = overrides.get(self.main, {}).get("max_length", 0)
             trained = self.config.get(self.main, {}).get("max_length", length)
             if length > trained:
-                networks = network_arguments(self.cls)
+                networks = network_arguments(self.model_class)
                 config = merge(config, {n: {"max_length": trained} for n in networks})
-            model = self.cls(**config, tokenizer=self.tokenizer or tokenizer)
+            model = self.model_class(**config, tokenizer=self.tokenizer or tokenizer)
         self._load_weights(model, partial, remedy)
         if length > trained:
             model = growth.with_positions(model, length)
@@ -195,4 +195,4 @@ def load_preset(source, kinds=TokenizerAssets):
     Raises:
         ValueError: It is no preset, or one of an unknown model.
     """
-    return Preset.open(source, kinds).model()
+    return Preset.open(source, kinds).load()

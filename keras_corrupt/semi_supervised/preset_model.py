@@ -30,7 +30,7 @@ class PresetModel(CrossViewModel):
         if preset in cls.presets:
             return cls(**merge(cls.presets[preset], arguments))
         saved = Preset.open(preset, PresetModel, names=cls.presets)
-        return saved.of(cls).model(**arguments)
+        return saved.of(cls).load(**arguments)
 
     def save_to_preset(self, directory):
         """Writes the configuration and the weights, whole or not at all.

@@ -31,7 +31,7 @@ def start_class(task, preset):
     if task.kind != "translation":
         known += ", nor a tagger or parser of a run"
         with contextlib.suppress(ValueError):
-            return Preset.open(preset, TRAINED).cls
+            return Preset.open(preset, TRAINED).model_class
     if task.kind == "tagging":
         return TokenTagger
     raise ValueError(

@@ -38,9 +38,9 @@ def check(preset, cls, size, overrides):
                 f"{name}={trained[name]}. Leave it out"
                 + (", or raise it." if name == "max_length" else ".")
             )
-    if opened.cls is cls:
+    if opened.model_class is cls:
         return opened
-    found = opened.cls
+    found = opened.model_class
     if size not in cls.presets:
         raise ValueError(
             f"--init_from {preset} has an encoder of {found.__name__}. Say with "
@@ -70,12 +70,12 @@ def load(preset, cls, size, tokenizer=None, **overrides):
         ValueError: It is no preset, has no encoder, or does not fit.
     """
     opened = check(preset, cls, size, overrides)
-    if opened.cls is cls:
-        return opened.model(tokenizer, partial=True, **overrides)
+    if opened.model_class is cls:
+        return opened.load(tokenizer, partial=True, **overrides)
     main = next(iter(cls.network_arguments))
     length = overrides.get(main, {}).get("max_length")
     longer = {opened.main: {"max_length": length}} if length else {}
-    start = opened.model(tokenizer, partial=True, **longer)
+    start = opened.load(tokenizer, partial=True, **longer)
     encoder = merge({main: start.encoder.architecture}, overrides)
     model = cls.from_preset(size, tokenizer=start.tokenizer, **encoder)
     weights = named_weights(start.encoder)

@@ -155,7 +155,7 @@ def check_start(config, model):
         return
     cls = type(model)
     preset = init_from.check(config.init_from, cls, config.preset, config.objective)
-    lacks = preset.cls is not cls or not preset.has("generator")
+    lacks = preset.model_class is not cls or not preset.has("generator")
     if lacks and "generator" in model.networks and config.generator_steps is None:
         raise ValueError(
             f"--init_from {config.init_from} has no generator for {cls.__name__}. Say "

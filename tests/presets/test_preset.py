@@ -19,7 +19,7 @@ def test_it_is_known_before_any_network_is_made(electra, tmp_path, monkeypatch):
     electra.save_to_preset(tmp_path / "p")
     monkeypatch.setattr(Electra, "__init__", None)
     preset = Preset.open(tmp_path / "p")
-    assert (preset.cls, preset.main) == (Electra, "discriminator")
+    assert (preset.model_class, preset.main) == (Electra, "discriminator")
     assert preset.config["mask_rate"] == 0.2
     assert preset.encoder["vocabulary_size"] == 60
     assert preset.tokenizer.fingerprint == electra.tokenizer.fingerprint
