@@ -5,7 +5,7 @@ from pathlib import Path
 
 import numpy as np
 
-from keras_corrupt.models.overrides import merge
+from keras_corrupt.presets.overrides import merge
 from keras_corrupt.tokenizers import load
 from keras_corrupt.training import PretrainConfig, pretrain, report
 

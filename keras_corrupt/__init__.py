@@ -7,6 +7,8 @@
 import lazy_loader
 
 from keras_corrupt import keras_classes
+from keras_corrupt.convert import foreign
+from keras_corrupt.presets.locations import register_source
 from keras_corrupt.version import __version__
 
 # The parts load on first use: data preparation runs in many small processes, none of
@@ -23,6 +25,7 @@ __getattr__, __dir__, __all__ = lazy_loader.attach(
         "evaluation",
         "models",
         "multitask",
+        "presets",
         "scoring",
         "semi_supervised",
         "tasks",
@@ -72,3 +75,4 @@ KERAS_CLASSES = {
 }
 
 keras_classes.register(KERAS_CLASSES)
+register_source(foreign)

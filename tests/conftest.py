@@ -49,6 +49,7 @@ COMPUTING = (
     "heads",
     "kernels",
     "models",
+    "presets",
     "semi_supervised",
 )
 

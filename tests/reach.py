@@ -21,7 +21,7 @@ PACKAGES = ("jax", "jaxlib", "keras", "numpy", "tensorflow", "tf-models-official
 #: Folder or file of tests -> the code that they are about, if its name is another.
 SUBJECTS = {
     "fidelity": ("models",),
-    "hostile": ("files", "models", "tokenizers"),
+    "hostile": ("files", "presets", "tokenizers"),
     "integration": ("recipes", "training"),
     "test_colab.py": ("colab",),
 }

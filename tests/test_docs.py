@@ -13,7 +13,7 @@ import sys
 import pytest
 import tyro
 
-from keras_corrupt.models.trained_presets import directory_of
+from keras_corrupt.presets.locations import directory_of
 from tests.conftest import PAGES, ROOT
 
 #: Passes the flags that it does not know to Beam.

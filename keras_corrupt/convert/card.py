@@ -4,8 +4,8 @@ import json
 import re
 
 from keras_corrupt.downstream.model import DownstreamModel
-from keras_corrupt.models.registry import registered_name
 from keras_corrupt.multitask.multi_task_model import MultiTaskModel
+from keras_corrupt.presets.registry import registered_name
 from keras_corrupt.tokenizers.reading import read_text
 from keras_corrupt.training.callbacks import read_metrics
 

@@ -1,6 +1,5 @@
 """From any format to any other one."""
 
-from pathlib import Path
 from typing import NamedTuple
 
 import keras
@@ -15,13 +14,14 @@ from keras_corrupt.convert import (
 )
 from keras_corrupt.convert.card import model_card
 from keras_corrupt.convert.check import check as compare
-from keras_corrupt.convert.files import new_directory
 from keras_corrupt.convert.hubs import local_copy
 from keras_corrupt.convert.options import Options
-from keras_corrupt.downstream.model import load_preset
-from keras_corrupt.models import Pretrainer, preset_directory
-from keras_corrupt.models.trained_presets import trained_presets
+from keras_corrupt.files.whole_directory import recovered, whole_directory
+from keras_corrupt.models import Pretrainer
 from keras_corrupt.objectives.one_state import warn_of_one_state
+from keras_corrupt.presets import load_preset
+from keras_corrupt.presets.directory import write
+from keras_corrupt.presets.locations import trained_presets
 
 #: Format -> its module.
 TARGETS = {
@@ -77,20 +77,22 @@ def convert(
     """
     if to not in (OURS, *TARGETS):
         raise ValueError(f"`to` must be {OURS!r} or one of {[*TARGETS]}; got {to!r}.")
-    difference = None
-    with new_directory(target) as temporary:
+    difference, target = None, recovered(target)
+    if target.exists() or target.is_symlink():
+        raise ValueError(f"{target} exists. Give a new directory, or remove it.")
+    with whole_directory(target) as temporary:
         generator = generator and local_copy(generator)
         options = Options(generator, approximate_gelu)
         path = local_copy(trained_presets().get(source, source))
         model, left_out = read(path, options)
         if to == OURS:
-            preset_directory.write(temporary, model, left_out=left_out)
+            write(temporary, model, left_out=left_out)
         else:
             options = options._replace(left_out=left_out)
             TARGETS[to].write(temporary, model, options)
             if check:
                 difference = compare(model, temporary, TARGETS[to], options)
-            card = model_card(model, path, to, Path(target).name)
+            card = model_card(model, path, to, target.name)
             (temporary / "README.md").write_text(card, encoding="utf-8")
     return Converted(model, left_out, difference)
 
@@ -120,5 +122,4 @@ def read(path, options):
         named = text if str(path) in text else f"{path}: {text}"
         raise ValueError(named) from error
     model = load_preset(path)
-    lacks = [n for n in model.networks if not preset_directory.has_network(path, n)]
-    return model, tuple(lacks)
+    return model, model.left_out

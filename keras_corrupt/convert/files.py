@@ -1,15 +1,12 @@
-"""Reading of somebody's files, and writing of whole directories."""
+"""Reading of somebody's files."""
 
-import contextlib
 import json
-import shutil
-from pathlib import Path
 
 import safetensors
 
 from keras_corrupt import tokenizers
 from keras_corrupt.convert.weights import Weights
-from keras_corrupt.models.safetensors_weights import open_checked
+from keras_corrupt.presets.weights import open_checked
 from keras_corrupt.tokenizers.reading import read_text, read_vocabulary
 
 _MAX_JSON_BYTES = 1 << 22
@@ -64,8 +61,6 @@ def safetensors_weights(path):
         ValueError: It is no such file.
     """
     try:
-        if not path.is_file():
-            raise ValueError("there is no such file")
         with open_checked(path) as file:
             shapes = {n: tuple(file.get_slice(n).get_shape()) for n in file.keys()}
     except (OSError, ValueError, safetensors.SafetensorError) as error:
@@ -111,24 +106,3 @@ def find_tokenizer(directory):
         lowercase=bool(lowercase),
         strip_accents=bool(lowercase if accents is None else accents),
     )
-
-
-@contextlib.contextmanager
-def new_directory(target):
-    """Gives a directory to write into, which comes to `target` when all is written.
-
-    Raises:
-        ValueError: Something is there already.
-    """
-    target = Path(target)
-    if target.exists() or target.is_symlink():
-        raise ValueError(f"{target} exists. Give a new directory, or remove it.")
-    temporary = target.with_name(f".{target.name}.tmp")
-    shutil.rmtree(temporary, ignore_errors=True)
-    temporary.mkdir(parents=True)
-    try:
-        yield temporary
-        temporary.rename(target)
-    except BaseException:
-        shutil.rmtree(temporary, ignore_errors=True)
-        raise

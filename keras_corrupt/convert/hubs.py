@@ -7,6 +7,12 @@ _FILES = ("*.json", "vocab.txt", "model.safetensors", "generator/*")
 _INSTALL = {"hf": "huggingface_hub", "kaggle": "kagglehub"}
 
 
+def is_address(name):
+    """Whether a name is an address on a hub."""
+    hub, colon, _ = str(name).partition("://")
+    return bool(colon) and hub in _INSTALL
+
+
 def local_copy(address):
     """Returns the directory of a path or an address, fetched if it is an address.
 
@@ -20,9 +26,9 @@ def local_copy(address):
     Raises:
         ValueError: It cannot be fetched.
     """
-    hub, colon, name = str(address).partition("://")
-    if not colon or hub not in _INSTALL:
+    if not is_address(address):
         return Path(address)
+    hub, _, name = str(address).partition("://")
     try:
         return Path({"hf": _hugging_face, "kaggle": _kaggle}[hub](name))
     except ImportError as error:

@@ -41,8 +41,8 @@ from keras_corrupt.convert.weights import (
 )
 from keras_corrupt.downstream.model import DownstreamModel
 from keras_corrupt.models import MaskedLM
-from keras_corrupt.models.preset_sizes import check_sizes
 from keras_corrupt.multitask.multi_task_model import MultiTaskModel
+from keras_corrupt.presets.sizes import check_sizes
 
 # === Names ===
 

@@ -14,7 +14,7 @@ from keras_corrupt.convert.systems import new_coco_lm
 from keras_corrupt.convert.weights import Weights, pytorch_format, take, transposed
 from keras_corrupt.encoders.position_bias import bucket_of
 from keras_corrupt.models import MaskedLM
-from keras_corrupt.models.preset_sizes import check_sizes
+from keras_corrupt.presets.sizes import check_sizes
 
 _SEGMENTS = "embeddings.token_type_embeddings"
 _BIAS = "position_bias/table"

@@ -23,7 +23,7 @@ from keras_corrupt.convert.weights import (
     take,
 )
 from keras_corrupt.models import MaskedLM
-from keras_corrupt.models.preset_sizes import check_sizes
+from keras_corrupt.presets.sizes import check_sizes
 
 # === Names ===
 

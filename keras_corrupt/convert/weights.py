@@ -12,7 +12,7 @@ import keras
 import numpy as np
 
 from keras_corrupt.encoders import TransformerEncoder
-from keras_corrupt.models.named_variables import named_weights
+from keras_corrupt.presets.named_variables import named_weights
 
 POSITIONS = "embeddings/position/embeddings"
 #: Parts of the embeddings that networks may share -> their weights.

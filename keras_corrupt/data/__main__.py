@@ -114,14 +114,14 @@ def show(
     from keras_corrupt.data.records import EXAMPLES, RecordFormat, parse
     from keras_corrupt.data.show import masked_examples
     from keras_corrupt.models import Pretrainer, load_preset
-    from keras_corrupt.models.registry import import_class
+    from keras_corrupt.presets.registry import import_class
 
     info = load_dataset_info(directory)
     info.check_files()
     tokenizer = load(directory)
     if system:
         import_class(system, Pretrainer)  # by which its preset finds it
-    model = load_preset(preset) if preset else None
+    model = load_preset(preset, Pretrainer) if preset else None
     print(_summary(info))
     paths = [str(info.directory / shard.file) for shard in info.split(split).shards]
     with name_damage(directory):

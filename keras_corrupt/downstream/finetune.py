@@ -136,7 +136,7 @@ def main(recipe, make_tasks, description, miniature, run=None):
 
     # Not above: help needs no Keras.
     from keras_corrupt.models import Pretrainer
-    from keras_corrupt.models.registry import import_class
+    from keras_corrupt.presets.registry import import_class
     from keras_corrupt.training.out_of_memory import OutOfMemoryError
 
     try:

@@ -24,7 +24,7 @@ from keras_corrupt.downstream.token_tagger import TokenTagger
 from keras_corrupt.files.whole import whole_file, write_whole
 from keras_corrupt.models.fine_tuning import size_of
 from keras_corrupt.models.pretrainer import Pretrainer
-from keras_corrupt.models.registry import find_class
+from keras_corrupt.presets.registry import find_class
 from keras_corrupt.tasks.task import check_name, describe_skipped, describe_unseen
 from keras_corrupt.tokenizers.lost_text import describe_lost
 from keras_corrupt.training.out_of_memory import explained_shortage, of_fine_tuning

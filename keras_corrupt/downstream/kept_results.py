@@ -8,7 +8,7 @@ import hashlib
 import json
 import os
 
-from keras_corrupt.models.trained_presets import content_hash
+from keras_corrupt.presets.directory import content_hash
 
 
 def read(path, asked):

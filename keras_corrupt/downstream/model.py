@@ -6,16 +6,14 @@ from typing import NamedTuple
 import numpy as np
 from keras import ops
 
-from keras_corrupt import models
 from keras_corrupt.downstream.batches import make_batches
 from keras_corrupt.encoders import TextModel, TransformerEncoder
-from keras_corrupt.models import preset_directory
 from keras_corrupt.models.encoder_sizes import ENCODERS
-from keras_corrupt.models.overrides import with_global_policy
 from keras_corrupt.models.pretrainer import Pretrainer
-from keras_corrupt.models.registry import registered_name
-from keras_corrupt.models.trained_presets import directory_of, trained_presets
 from keras_corrupt.objectives.loss import added_losses, weighted_mean
+from keras_corrupt.presets import Preset
+from keras_corrupt.presets.directory import write
+from keras_corrupt.presets.registry import registered_name
 from keras_corrupt.tokenizers.texts import listed
 
 
@@ -312,19 +310,14 @@ class DownstreamModel(TextModel):
         Raises:
             ValueError: Not a preset, or no tokenizer, or arguments that do not fit.
         """
-        start, preset = None, directory_of(preset)
+        start = None
         if preset in ENCODERS:
             config = {"encoder": ENCODERS[preset]}
             if tokenizer is not None:
                 size = {"vocabulary_size": tokenizer.vocabulary_size}
                 config["encoder"] = {**config["encoder"], **size}
-        elif not preset_directory.recovered(preset).is_dir():
-            raise ValueError(
-                f"Unknown preset {str(preset)!r}: neither one of "
-                f"{sorted({*ENCODERS, *trained_presets()})} nor a directory."
-            )
         else:
-            start = load_preset(preset)
+            start = Preset.open(preset, names=ENCODERS).load()
             tokenizer = start.tokenizer or tokenizer
             same_class = type(start) is cls
             config = start.get_config() if same_class else {}
@@ -363,7 +356,7 @@ class DownstreamModel(TextModel):
         """
         self.refuse_quantized()
         self.refuse_lora()
-        preset_directory.write(directory, self)
+        write(directory, self)
 
     def get_config(self):
         return {
@@ -374,25 +367,3 @@ class DownstreamModel(TextModel):
             "name": self.name,
             "dtype": self.dtype_policy.name,
         }
-
-
-def load_preset(directory):
-    """Loads a saved model, pretrained or fine-tuned, of whichever class.
-
-    Args:
-        directory: What `save_to_preset` wrote, or the name of a trained preset.
-
-    Raises:
-        ValueError: It is not such a directory, or of a class that is not known.
-    """
-    # Each class is known by its name once it has been imported, as all are by this.
-    from keras_corrupt.downstream import finetuner  # noqa: F401
-
-    directory = directory_of(directory)
-    kinds = (Pretrainer, DownstreamModel)
-    cls = preset_directory.find_model_class(directory, kinds)
-    if not issubclass(cls, DownstreamModel):
-        return models.load_preset(directory)
-    config, tokenizer = preset_directory.read(directory, cls)
-    config = with_global_policy(config)
-    return preset_directory.load(directory, cls, config, tokenizer)

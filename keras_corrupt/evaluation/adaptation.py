@@ -47,12 +47,11 @@ def of_preset(recipe, flags):
     if not found.init_from or found.model:
         return recipe
     hide_start_up_lines()
-    from keras_corrupt.models import Pretrainer, preset_directory
-    from keras_corrupt.models.registry import registered_name
-    from keras_corrupt.models.trained_presets import directory_of
+    from keras_corrupt.models import Pretrainer
+    from keras_corrupt.presets import Preset
+    from keras_corrupt.presets.registry import registered_name
 
-    directory = Path(directory_of(found.init_from))
-    cls = preset_directory.find_model_class(directory, Pretrainer)
+    cls = Preset.open(found.init_from, Pretrainer).model_class
     return dataclasses.replace(recipe, model=registered_name(cls))
 
 

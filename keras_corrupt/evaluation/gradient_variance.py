@@ -270,24 +270,22 @@ def load(preset, load_weights):
     Raises:
         ValueError: It learns from more than masked tokens.
     """
-    from keras_corrupt.models import MaskedLM, Pretrainer, preset_directory
-    from keras_corrupt.models.overrides import merge
-    from keras_corrupt.models.trained_presets import directory_of
+    from keras_corrupt.models import MaskedLM, Pretrainer
+    from keras_corrupt.presets import Preset
+    from keras_corrupt.presets.overrides import merge
 
-    directory = directory_of(preset)
-    cls = preset_directory.find_model_class(directory, Pretrainer)
+    saved = Preset.open(preset, Pretrainer)
+    cls = saved.model_class
     if not issubclass(cls, MaskedLM):
         raise ValueError(
             f"{preset}: a {cls.__name__} learns from more than masked tokens. Give a "
             "masked language model."
         )
-    config, tokenizer = preset_directory.read(directory, cls)
     quiet = {"dropout": 0.0, "attention_dropout": 0.0}
-    network = next(iter(cls.network_arguments))
-    config = merge(config, {network: quiet, "keep_rate": 0.0, "random_rate": 0.0})
+    changes = {saved.main: quiet, "keep_rate": 0.0, "random_rate": 0.0}
     if load_weights:
-        return preset_directory.load(directory, cls, config, tokenizer)
-    return cls(**config, tokenizer=tokenizer)
+        return saved.load(**changes)
+    return cls(**merge(saved.config, changes), tokenizer=saved.tokenizer)
 
 
 @ends_in_a_line("Run the same command again: it begins anew.")

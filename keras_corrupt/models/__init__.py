@@ -1,6 +1,5 @@
 """Pretraining models, one folder each. Start with README.md in this folder."""
 
-from keras_corrupt.models import preset_directory
 from keras_corrupt.models.all_tokens_mlm.all_tokens_mlm import AllTokensMLM
 from keras_corrupt.models.coco_lm.coco_lm import CocoLM
 from keras_corrupt.models.electra.adversarial import AdversarialElectra
@@ -11,9 +10,9 @@ from keras_corrupt.models.masked_lm.masked_lm import MaskedLM
 from keras_corrupt.models.pretrainer import Pretrainer
 from keras_corrupt.models.replace_mlm.replace_mlm import ReplaceMLM
 from keras_corrupt.models.teams.teams import Teams
-from keras_corrupt.models.trained_presets import directory_of
 from keras_corrupt.models.two_tower.two_tower import TwoTower
 from keras_corrupt.models.unigram_electra.unigram_electra import UnigramElectra
+from keras_corrupt.presets import load_preset
 
 __all__ = [
     "AdversarialElectra",
@@ -30,22 +29,3 @@ __all__ = [
     "UnigramElectra",
     "load_preset",
 ]
-
-
-def load_preset(directory):
-    """Loads a saved preset, whichever model it is of.
-
-    Args:
-        directory: What `save_to_preset` wrote, or the name of a trained preset. A model
-            that is not of this package is known once the module that defines it has
-            been imported.
-
-    Returns:
-        The model.
-
-    Raises:
-        ValueError: It is not such a directory, or of an unknown model.
-    """
-    directory = directory_of(directory)
-    cls = preset_directory.find_model_class(directory, Pretrainer)
-    return cls.from_preset(directory)

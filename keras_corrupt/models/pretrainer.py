@@ -10,20 +10,16 @@ from keras_corrupt.corruption.masker import Masker
 from keras_corrupt.devices.replicas import SeedGenerator, replica_loss
 from keras_corrupt.encoders import TextModel, TransformerEncoder
 from keras_corrupt.kernels import fused_steps
-from keras_corrupt.models import (
-    fine_tuning,
-    longer_sequences,
-    micro_batches,
-    preset_directory,
-)
+from keras_corrupt.models import fine_tuning, micro_batches
 from keras_corrupt.models.options import check_arguments
-from keras_corrupt.models.overrides import merge, with_global_policy
-from keras_corrupt.models.preset_sizes import SIZES
-from keras_corrupt.models.tokenizer_assets import check_vocabulary, vocabulary_of
-from keras_corrupt.models.trained_presets import directory_of
 from keras_corrupt.objectives import loss
 from keras_corrupt.objectives.one_state import warn_of_one_state, why_dead
 from keras_corrupt.objectives.rendering import render
+from keras_corrupt.presets import Preset
+from keras_corrupt.presets.directory import write
+from keras_corrupt.presets.overrides import merge
+from keras_corrupt.presets.sizes import SIZES
+from keras_corrupt.presets.tokenizer_assets import check_vocabulary, vocabulary_of
 
 
 @fused_steps
@@ -410,18 +406,15 @@ class Pretrainer(TextModel):
         A name of `presets` gives the paper's architecture with new weights. A directory
         gives what `save_to_preset` wrote: architecture, tokenizer and weights; loading
         it executes none of its contents. A name of `trained_presets` stands for one.
-        The precision is that of the argument `dtype`, or of
-        `keras.config.set_dtype_policy` where that is not float32, or else the
-        directory's own.
 
         Args:
-            preset: A key of `presets` or `trained_presets`, or the path of a directory.
+            preset: A key of `presets`, or what `keras_corrupt.presets.Preset` opens.
             tokenizer: A tokenizer for a named architecture, whose vocabulary gets its
                 size. A directory has its own.
             overrides: Constructor arguments to change; a dict changes only the
                 entries it has. With more positions than a directory's,
                 `discriminator={"max_length": 256}`, the new ones start as copies of
-                the trained ones.
+                the trained ones. See `Preset.load`.
 
         Raises:
             ValueError: Neither a known name nor a directory of a preset, or its
@@ -434,15 +427,14 @@ class Pretrainer(TextModel):
                 config = merge(config, vocabulary_of(cls, tokenizer))
             return cls(**merge(config, overrides), tokenizer=tokenizer)
         check_arguments(cls, overrides, fixed={*SIZES} - {"max_length"})
-        preset = directory_of(preset)
-        config, saved_tokenizer = preset_directory.read(preset, cls)
-        if tokenizer is not None and saved_tokenizer is not None:
+        saved = Preset.open(preset, names=cls.presets).of(cls)
+        if tokenizer is not None and saved.tokenizer is not None:
             raise ValueError(f"{preset} has its own tokenizer; don't pass `tokenizer`.")
-        config = with_global_policy(config)
-        tokenizer = saved_tokenizer or tokenizer
-        model = longer_sequences.load(preset, cls, config, overrides, tokenizer)
-        warn_of_one_state(model, preset)
-        return model
+        return saved.load(tokenizer, **overrides)
+
+    def check_loaded(self, source):
+        """Warns if the model, which was loaded from `source`, has died."""
+        warn_of_one_state(self, source)
 
     def save_to_preset(self, directory, dtype=None):
         """Writes architecture, tokenizer and the weights of all networks.
@@ -463,7 +455,7 @@ class Pretrainer(TextModel):
             raise ValueError(f"`dtype` must be that of floats; got {dtype!r}.")
         self.refuse_quantized()
         self.refuse_lora()
-        preset_directory.write(directory, self, dtype, self.left_out)
+        write(directory, self, dtype, self.left_out)
 
     def get_config(self):
         return {

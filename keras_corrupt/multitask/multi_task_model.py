@@ -6,9 +6,9 @@ from keras import ops
 from keras_corrupt.devices.replicas import sum_over_replicas
 from keras_corrupt.downstream.model import DownstreamModel
 from keras_corrupt.downstream.prompt_classifier import PromptClassifier
-from keras_corrupt.models.registry import find_class
 from keras_corrupt.multitask.mixed_batches import mixed_batches
 from keras_corrupt.objectives.loss import added_losses, weighted_mean
+from keras_corrupt.presets.registry import find_class
 from keras_corrupt.tasks.task import check_name
 
 

@@ -16,8 +16,8 @@ from pathlib import Path
 import numpy as np
 
 from keras_corrupt.downstream import kept_results
-from keras_corrupt.downstream.model import load_preset
 from keras_corrupt.files.whole import whole_file
+from keras_corrupt.presets import load_preset
 from keras_corrupt.training.runner import xla_pays
 
 FORMAT = "keras_corrupt/teacher_outputs/1"

@@ -9,9 +9,9 @@ import keras
 from keras_corrupt.downstream.finetuner import fit
 from keras_corrupt.downstream.optimizer import compiled, set_back
 from keras_corrupt.files.whole import write_whole
-from keras_corrupt.models.registry import registered_name
 from keras_corrupt.multitask.annealing import gold_weight
 from keras_corrupt.multitask.multi_task_model import MultiTaskModel
+from keras_corrupt.presets.registry import registered_name
 from keras_corrupt.training.checkpoint import CheckpointError, Checkpoints
 from keras_corrupt.training.out_of_memory import explained_shortage, of_fine_tuning
 from keras_corrupt.training.runner import xla_pays

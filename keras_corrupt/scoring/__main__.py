@@ -160,7 +160,9 @@ def _likelihoods(model, texts, batch_size):
 
 
 def _detector(preset):
-    model = _load(preset)
+    from keras_corrupt.models import load_preset
+
+    model = load_preset(preset)
     if not hasattr(model, "score"):
         raise ValueError(
             f"--preset {preset}: {type(model).__name__} does not tell replaced words "
@@ -170,26 +172,15 @@ def _detector(preset):
 
 
 def _cloze_model(preset):
+    from keras_corrupt.models import load_preset
     from keras_corrupt.scoring.likelihoods import check
 
-    model = _load(preset)
+    model = load_preset(preset)
     try:
         check(model)
     except ValueError as error:
         raise ValueError(f"--preset {preset}: {error}") from error
     return model
-
-
-def _load(preset):
-    from keras_corrupt.models import load_preset
-    from keras_corrupt.models.trained_presets import directory_of, trained_presets
-
-    if not os.path.isdir(directory_of(preset)):
-        raise ValueError(
-            f"--preset {preset}: neither a directory nor one of the trained presets "
-            f"({', '.join(trained_presets()) or 'there are none'})."
-        )
-    return load_preset(preset)
 
 
 def _input_lines():

@@ -24,7 +24,7 @@ import numpy as np
 
 from keras_corrupt.kernels import fused_steps
 from keras_corrupt.models import Pretrainer
-from keras_corrupt.models.registry import known_classes, registered_name
+from keras_corrupt.presets.registry import known_classes, registered_name
 from keras_corrupt.scoring.windows import read_in_batches, windows_of
 from keras_corrupt.scoring.words import WordScore, joined
 from keras_corrupt.tokenizers.texts import listed, text_list

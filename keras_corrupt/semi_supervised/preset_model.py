@@ -1,7 +1,8 @@
 """Models that presets of their own hold."""
 
-from keras_corrupt.models import preset_directory
-from keras_corrupt.models.overrides import merge
+from keras_corrupt.presets import Preset
+from keras_corrupt.presets.directory import write
+from keras_corrupt.presets.overrides import merge
 from keras_corrupt.semi_supervised.cross_view_model import CrossViewModel
 
 
@@ -28,8 +29,8 @@ class PresetModel(CrossViewModel):
         """
         if preset in cls.presets:
             return cls(**merge(cls.presets[preset], arguments))
-        config, _ = preset_directory.read(preset, cls)
-        return preset_directory.load(preset, cls, merge(config, arguments), None)
+        saved = Preset.open(preset, PresetModel, names=cls.presets)
+        return saved.of(cls).load(**arguments)
 
     def save_to_preset(self, directory):
         """Writes the configuration and the weights, whole or not at all.
@@ -37,4 +38,4 @@ class PresetModel(CrossViewModel):
         Args:
             directory: A new or empty directory, or a preset to overwrite.
         """
-        preset_directory.write(directory, self)
+        write(directory, self)

@@ -9,7 +9,7 @@ import contextlib
 import numpy as np
 
 from keras_corrupt.downstream import TokenTagger
-from keras_corrupt.models import preset_directory
+from keras_corrupt.presets import Preset
 from keras_corrupt.semi_supervised.parser import CrossViewParser
 from keras_corrupt.semi_supervised.presets import PRESETS, word_size
 from keras_corrupt.semi_supervised.tagger import CrossViewTagger
@@ -31,7 +31,7 @@ def start_class(task, preset):
     if task.kind != "translation":
         known += ", nor a tagger or parser of a run"
         with contextlib.suppress(ValueError):
-            return preset_directory.find_model_class(preset, TRAINED)
+            return Preset.open(preset, TRAINED).model_class
     if task.kind == "tagging":
         return TokenTagger
     raise ValueError(

@@ -11,7 +11,7 @@ import numpy as np
 
 from keras_corrupt.devices.distribution import ALONE
 from keras_corrupt.files.whole import partial_of, whole_file
-from keras_corrupt.models.named_variables import named_variables
+from keras_corrupt.presets.named_variables import named_variables
 from keras_corrupt.training.phases import WHOLE_RUN
 
 #: What a checkpoint's description says.

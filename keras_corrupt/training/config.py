@@ -145,7 +145,7 @@ class PretrainConfig:
 
     def shrunk(self):
         """Returns the `--smoke` form: the same path through the code, in seconds."""
-        from keras_corrupt.models.overrides import merge
+        from keras_corrupt.presets.overrides import merge
 
         length, objective = min(self.sequence_length, 32), self.objective
         if self.data:  # Its examples keep their length, and the model reads it.
@@ -186,7 +186,7 @@ class PretrainConfig:
             ValueError: There is none of this name.
         """
         from keras_corrupt.models import Pretrainer
-        from keras_corrupt.models.registry import import_class
+        from keras_corrupt.presets.registry import import_class
 
         return import_class(self.model, Pretrainer)
 
@@ -198,7 +198,7 @@ class PretrainConfig:
         """
         from keras_corrupt.data.mixing import check_fractions
         from keras_corrupt.models.options import check_options
-        from keras_corrupt.models.overrides import merge
+        from keras_corrupt.presets.overrides import merge
 
         cls = self.model_class
         if self.preset not in cls.presets and not self.init_from:

@@ -16,7 +16,7 @@ from keras_corrupt.devices.accelerators import accelerators
 from keras_corrupt.devices.many_updates import most_at_once
 from keras_corrupt.files.whole import write_whole
 from keras_corrupt.models.baselines import unigram_baseline
-from keras_corrupt.models.trained_presets import content_hash
+from keras_corrupt.presets.directory import content_hash
 from keras_corrupt.training import loop, report
 from keras_corrupt.training.callbacks import read_metrics, validate, without_prefix
 from keras_corrupt.training.checkpoint import Checkpoints

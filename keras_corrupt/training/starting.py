@@ -13,11 +13,11 @@ from keras_corrupt.data import (
     prepare_dataset,
 )
 from keras_corrupt.data.info import INFO_FILE
-from keras_corrupt.models import partial_preset
-from keras_corrupt.models.preset_directory import has_network
-from keras_corrupt.models.trained_presets import directory_of
-from keras_corrupt.models.vocabulary_growth import grown
+from keras_corrupt.models import Pretrainer
+from keras_corrupt.presets import Preset
+from keras_corrupt.presets.growth import with_vocabulary
 from keras_corrupt.tokenizers.growth import extends
+from keras_corrupt.training import init_from
 
 
 class Examples(NamedTuple):
@@ -69,11 +69,11 @@ def prepare(config, output):
         "language_neutral": config.language_neutral,
     }
     if config.init_from:
-        directory = directory_of(config.init_from)
-        _, encoder, tokenizer = partial_preset.described(directory, cls)
+        preset = Preset.open(config.init_from, Pretrainer)
+        encoder, tokenizer = preset.encoder, preset.tokenizer
         if tokenizer is not None:
             kind, flags = tokenizer.kind, tokenizer.flags
-            vocabulary = Path(directory) / "tokenizer.json"
+            vocabulary = preset.directory / "tokenizer.json"
         elif config.grow_vocabulary:
             raise ValueError(
                 f"--init_from {config.init_from} has no tokenizer, so no vocabulary "
@@ -153,9 +153,9 @@ def check_start(config, model):
     """
     if not config.init_from:
         return
-    directory, cls = directory_of(config.init_from), type(model)
-    found = partial_preset.check(config.init_from, cls, config.preset, config.objective)
-    lacks = found is not cls or not has_network(directory, "generator")
+    cls = type(model)
+    preset = init_from.check(config.init_from, cls, config.preset, config.objective)
+    lacks = preset.model_class is not cls or not preset.has("generator")
     if lacks and "generator" in model.networks and config.generator_steps is None:
         raise ValueError(
             f"--init_from {config.init_from} has no generator for {cls.__name__}. Say "
@@ -229,11 +229,9 @@ def build(config, info):
     saved = tokenizers.load(info.directory)
     options = {"seed": config.seed, "dtype": config.dtype, **config.objective}
     if config.init_from:
-        model = partial_preset.load(
-            config.init_from, cls, config.preset, saved, **options
-        )
+        model = init_from.load(config.init_from, cls, config.preset, saved, **options)
         if model.tokenizer.fingerprint != saved.fingerprint:
-            model = grown(model, saved)
+            model = with_vocabulary(model, saved)
     else:
         model = cls.from_preset(config.preset, tokenizer=saved, **options)
     model.use_unigrams(info.unigrams())

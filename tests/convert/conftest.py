@@ -6,8 +6,8 @@ import pytest
 from keras_corrupt.convert import weights
 from keras_corrupt.convert.conversion import convert
 from keras_corrupt.models import Electra
-from keras_corrupt.models.named_variables import named_weights
 from keras_corrupt.models.weightless import weightless
+from keras_corrupt.presets.named_variables import named_weights
 from tests.conftest import SIZES
 
 

@@ -6,7 +6,7 @@ import tensorflow as tf
 
 from keras_corrupt import models
 from keras_corrupt.models import Electra, Electric, MaskedLM
-from keras_corrupt.models.named_variables import named_weights
+from keras_corrupt.presets.named_variables import named_weights
 from tests.convert.conftest import assert_same_weights, scrambled
 
 pytestmark = pytest.mark.tensorflow_only  # No backend reads files.

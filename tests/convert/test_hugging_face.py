@@ -20,7 +20,7 @@ from keras_corrupt.downstream import (
     kept_results,
 )
 from keras_corrupt.models import Electra, MaskedLM, Teams
-from keras_corrupt.models.named_variables import named_weights
+from keras_corrupt.presets.named_variables import named_weights
 from tests.conftest import SIZES
 from tests.convert.conftest import assert_close, assert_same_weights, written
 

@@ -5,11 +5,11 @@ import pytest
 
 from keras_corrupt.convert.saved_model import export_saved_model
 from keras_corrupt.downstream.candidate_ranker import CandidateRanker
-from keras_corrupt.downstream.model import load_preset
 from keras_corrupt.downstream.span_extractor import SpanExtractor
 from keras_corrupt.downstream.text_classifier import TextClassifier
 from keras_corrupt.downstream.token_tagger import TokenTagger
 from keras_corrupt.models import Electra
+from keras_corrupt.presets import load_preset
 from keras_corrupt.tokenizers import KINDS
 from tests.conftest import SIZES
 from tests.downstream.conftest import ENCODER

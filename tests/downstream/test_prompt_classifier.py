@@ -4,9 +4,9 @@ import pytest
 from keras import ops
 
 from keras_corrupt.downstream import PromptClassifier, TextClassifier
-from keras_corrupt.downstream.model import load_preset
 from keras_corrupt.downstream.prompts import Template, demonstration_sets
 from keras_corrupt.models import CocoLM, MaskedLM
+from keras_corrupt.presets import load_preset
 from keras_corrupt.tokenizers import SPECIAL_TOKENS, WordPieceTokenizer
 from keras_corrupt.tokenizers.byte_bpe import ByteBPETokenizer
 from tests.conftest import SIZES

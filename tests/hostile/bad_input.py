@@ -51,8 +51,8 @@ def main():
 
 def presets(folder):
     """Yields the name of each bad preset and whether it ended wrongly."""
-    from keras_corrupt.downstream.model import load_preset
     from keras_corrupt.models import Electra
+    from keras_corrupt.presets import load_preset
     from keras_corrupt.tokenizers import SPECIAL_TOKENS, WordPieceTokenizer
     from tests.conftest import SIZES
     from tests.hostile.preset_cases import CASES, bad_preset

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from safetensors.numpy import load_file
 
-from keras_corrupt.downstream.model import load_preset
+from keras_corrupt.presets import load_preset
 from tests.hostile.bad_input import refusal
 from tests.hostile.foreign_cases import CASES, good_ones
 from tests.hostile.preset_cases import bad_preset

@@ -2,8 +2,8 @@
 
 import pytest
 
-from keras_corrupt.downstream.model import load_preset
 from keras_corrupt.models import Electra
+from keras_corrupt.presets import load_preset
 from keras_corrupt.tokenizers import SPECIAL_TOKENS, WordPieceTokenizer
 from tests.conftest import SIZES
 from tests.hostile.bad_input import refusal

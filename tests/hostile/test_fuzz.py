@@ -21,8 +21,8 @@ from keras_corrupt.data import (
     prepare_dataset,
 )
 from keras_corrupt.data.info import INFO_FILE
-from keras_corrupt.downstream.model import load_preset
 from keras_corrupt.models import MaskedLM
+from keras_corrupt.presets import load_preset
 from keras_corrupt.tokenizers import SPECIAL_TOKENS, WordPieceTokenizer
 from tests.hostile.bad_input import MOST_BYTES, MOST_SECONDS, peak
 

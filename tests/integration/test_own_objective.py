@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 
 from keras_corrupt import models
+from keras_corrupt.presets.registry import find_class
 from keras_corrupt.training import Checkpoints, pretrain
 from tests.conftest import COMPILED
 from tests.downstream.conftest import cats_and_dogs
@@ -115,7 +116,7 @@ def test_it_is_continued_saved_and_loaded(config, tmp_path, monkeypatch, capsys)
 def test_it_learns(config):
     """Words of a text in a fixed order: which have moved can be told."""
     rng = np.random.default_rng(0)
-    model = models.registry.find_class("own>MovedWords", models.Pretrainer)(
+    model = find_class("own>MovedWords", models.Pretrainer)(
         ENCODER, mask_rate=0.2, mask_id=4, unmaskable_ids=(0, 2, 3)
     )
     start = rng.integers(5, 9, (512, 1))

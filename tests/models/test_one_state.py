@@ -5,8 +5,9 @@ import pytest
 import keras_corrupt
 from keras_corrupt import KERAS_CLASSES, models
 from keras_corrupt.downstream import TextClassifier
-from keras_corrupt.models import Electra, MaskedLM, partial_preset
+from keras_corrupt.models import Electra, MaskedLM
 from keras_corrupt.objectives.one_state import spread_of_random_tokens
+from keras_corrupt.training import init_from
 from tests.models.conftest import kill
 
 SIZE = {
@@ -70,8 +71,8 @@ def dead_preset(tmp_path, tokenizer):
 def test_a_model_that_starts_from_a_dead_one_warns(dead_preset):
     for start in (
         keras_corrupt.models.load_preset,  # scoring, embedding and conversion do so
-        lambda path: partial_preset.load(path, Electra, "tiny"),
-        lambda path: partial_preset.load(path, MaskedLM, "tiny"),
+        lambda path: init_from.load(path, Electra, "tiny"),
+        lambda path: init_from.load(path, MaskedLM, "tiny"),
         lambda path: TextClassifier.from_preset(path, labels=("a", "b")),
     ):
         with pytest.warns(UserWarning, match="dead: all tokens.*--beta_2 0.98"):

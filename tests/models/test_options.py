@@ -16,7 +16,7 @@ from keras_corrupt.models import (
     UnigramElectra,
 )
 from keras_corrupt.models.options import check_options, options_of
-from keras_corrupt.models.registry import (
+from keras_corrupt.presets.registry import (
     find_class,
     import_class,
     registered_name,

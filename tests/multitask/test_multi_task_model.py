@@ -5,12 +5,13 @@ import numpy as np
 import pytest
 
 from keras_corrupt.downstream import TextClassifier, TokenTagger
-from keras_corrupt.downstream.model import DownstreamModel, load_preset
+from keras_corrupt.downstream.model import DownstreamModel
 from keras_corrupt.downstream.optimizer import compiled
 from keras_corrupt.models.fine_tuning import settings
-from keras_corrupt.models.registry import find_class
 from keras_corrupt.multitask import MultiTaskModel
 from keras_corrupt.multitask.multi_task_model import check_names
+from keras_corrupt.presets import load_preset
+from keras_corrupt.presets.registry import find_class
 from tests.conftest import gradients_of
 from tests.downstream.conftest import ENCODER, scrambled
 from tests.multitask.conftest import EXAMPLES, LABELS, TASKS, WHERE

@@ -13,11 +13,11 @@ import numpy as np
 import pytest
 
 from keras_corrupt.downstream import TextClassifier, finetuner
-from keras_corrupt.downstream.model import load_preset
 from keras_corrupt.models.fine_tuning import settings
 from keras_corrupt.multitask import MultiTaskConfig, run, trainer
 from keras_corrupt.multitask.runs import Runs
 from keras_corrupt.multitask.strategies import STRATEGIES, settings_of
+from keras_corrupt.presets import load_preset
 from keras_corrupt.tasks.task import Split
 from keras_corrupt.tasks.text_task import TextTask
 from keras_corrupt.training.out_of_memory import OutOfMemoryError

@@ -61,7 +61,9 @@ def test_the_model_decides_what_is_marked(run, preset, monkeypatch):
 
 
 def test_errors_are_one_line(run, preset, tmp_path, sizes, tokenizer):
-    with pytest.raises(SystemExit, match="^Error: --preset nope: neither.*made_up"):
+    with pytest.raises(
+        SystemExit, match="^Error: Unknown preset 'nope': neither.*made_up"
+    ):
         run("score", "a", "--preset", "nope")
     with pytest.raises(SystemExit, match="^Error: Text 1 has .* Split it"):
         run("score", "the " * 40, "--preset", preset)

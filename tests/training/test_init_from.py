@@ -9,7 +9,7 @@ import pytest
 
 from keras_corrupt.models import Electra, MaskedLM, Teams, TwoTower, load_preset
 from keras_corrupt.models.baselines import Unigram
-from keras_corrupt.models.named_variables import named_weights
+from keras_corrupt.presets.named_variables import named_weights
 from keras_corrupt.training import pretrain
 from tests.training.conftest import ELECTRA, ENCODER
 

@@ -14,7 +14,7 @@ from safetensors.numpy import load_file
 
 from keras_corrupt.models import Electra, Teams
 from keras_corrupt.models.baselines import Unigram
-from keras_corrupt.models.named_variables import named_variables
+from keras_corrupt.presets.named_variables import named_variables
 from keras_corrupt.tokenizers import load
 from keras_corrupt.training import (
     Checkpoints,

@@ -3,8 +3,8 @@
 from keras_corrupt.encoders import TransformerEncoder
 from keras_corrupt.encoders.embeddings import DisentangledEmbedding
 from keras_corrupt.models.electra.presets import TIED_PARTS
-from keras_corrupt.models.named_variables import named_weights
 from keras_corrupt.models.networks import Discriminator, MaskedLMNetwork
+from keras_corrupt.presets.named_variables import named_weights
 
 #: The tables that the thesis shares, which DeBERTaV3's way of sharing sets apart.
 DISENTANGLED_PARTS = ("token", "position")

@@ -1,6 +1,6 @@
 """Sizes that a generator takes over from its discriminator."""
 
-from keras_corrupt.models.preset_sizes import encoder_sizes
+from keras_corrupt.presets.sizes import encoder_sizes
 
 
 def check_shared_sizes(discriminator, generator):

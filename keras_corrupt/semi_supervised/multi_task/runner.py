@@ -11,7 +11,7 @@ from pathlib import Path
 import keras
 import numpy as np
 
-from keras_corrupt.models.overrides import merge
+from keras_corrupt.presets.overrides import merge
 from keras_corrupt.semi_supervised import runner
 from keras_corrupt.semi_supervised.batches import alternating
 from keras_corrupt.semi_supervised.multi_task.batches import RandomTasks, WithTasks

@@ -5,9 +5,10 @@ import numpy as np
 import safetensors
 from safetensors.numpy import save as serialize
 
-from keras_corrupt.models.named_variables import named_weights
+from keras_corrupt.presets.named_variables import named_weights
 
 FILE = "model.safetensors"
+_MAX_BYTES = 1 << 34
 #: Of the header, which is read whole: thousands of arrays.
 _MAX_HEADER_BYTES = 1 << 22
 
@@ -43,7 +44,8 @@ def load(path, network):
     """Loads a network's weights.
 
     Raises:
-        ValueError: The file holds other arrays than the network has.
+        ValueError: The file holds other arrays than the network has, or numbers that
+            are not finite.
     """
     variables = named_weights(network)
     with open_checked(path) as file:
@@ -57,10 +59,16 @@ def load(path, network):
             if dtype != variable.dtype and not all(floats):
                 raise ValueError(f"{name} holds {dtype}, not {variable.dtype}")
             variable.assign(array)
+            if not np.isfinite(keras.ops.convert_to_numpy(variable)).all():
+                raise ValueError(f"{name} has NaN or infinity")
 
 
 def open_checked(path):
-    """Opens a file whose header is not too large to be read."""
+    """Opens a file if it and its header are not too large to be read."""
+    if not path.is_file():
+        raise ValueError("there is no such file")
+    if path.stat().st_size > _MAX_BYTES:
+        raise ValueError(f"it is larger than {_MAX_BYTES:,} bytes")
     with open(path, "rb") as file:
         header = int.from_bytes(file.read(8), "little")
     if header > _MAX_HEADER_BYTES:

@@ -13,8 +13,8 @@ from keras_corrupt.models import (
     TwoTower,
     load_preset,
 )
-from keras_corrupt.models.named_variables import named_weights
-from keras_corrupt.models.vocabulary_growth import grown
+from keras_corrupt.presets.growth import with_vocabulary
+from keras_corrupt.presets.named_variables import named_weights
 from keras_corrupt.tokenizers import WordPieceTokenizer
 from tests.conftest import SIZES
 
@@ -60,7 +60,7 @@ def test_new_rows_are_means_and_the_rest_stays(system, tokenizer, larger, tmp_pa
     model = system(**MODELS[system], tokenizer=tokenizer)
     for variable in model.trainable_variables:  # biases begin at zero
         variable.assign(np.random.default_rng(1).normal(size=variable.shape))
-    new = grown(model, larger)
+    new = with_vocabulary(model, larger)
     assert (new.vocabulary_size, new.tokenizer) == (51, larger)
     before, after = arrays_of(model), arrays_of(new)
     assert before.keys() == after.keys()
@@ -87,7 +87,7 @@ def test_a_new_pieces_logit_is_the_mean_of_its_parts(tokenizer, larger):
     """The softmax is linear in its matrix and its bias."""
     model = MaskedLM(ENCODER, tokenizer=tokenizer)
     model.network.head.bias.assign(np.linspace(-1, 1, 47))
-    new = grown(model, larger)
+    new = with_vocabulary(model, larger)
     inputs = tokenizer.pack(["the cat sat on a mat"], 24)
     positions = np.array([[1, 3]], "int32")
     old, now = (np.array(m.network(inputs, positions)) for m in (model, new))
@@ -99,6 +99,8 @@ def test_a_new_pieces_logit_is_the_mean_of_its_parts(tokenizer, larger):
 
 def test_another_vocabulary_is_refused(tokenizer, larger):
     with pytest.raises(ValueError, match="model's vocabulary first"):
-        grown(MaskedLM(ENCODER, mask_id=4, unmaskable_ids=(0,)), larger)
+        with_vocabulary(MaskedLM(ENCODER, mask_id=4, unmaskable_ids=(0,)), larger)
     with pytest.raises(ValueError, match="model's vocabulary first"):
-        grown(MaskedLM({**ENCODER, "vocabulary_size": 49}, tokenizer=larger), tokenizer)
+        with_vocabulary(
+            MaskedLM({**ENCODER, "vocabulary_size": 49}, tokenizer=larger), tokenizer
+        )

@@ -4,7 +4,8 @@ import json
 
 import pytest
 
-from keras_corrupt.models import Electra, preset_directory
+from keras_corrupt.models import Electra
+from keras_corrupt.presets.directory import write
 from keras_corrupt.training import AdamW
 
 pytestmark = pytest.mark.tensorflow_only  # What a preset says knows no backend.
@@ -26,7 +27,7 @@ def load(directory, **overrides):
 
 
 def test_a_new_generator_is_left_out_until_it_is_trained(sizes, inputs, tmp_path):
-    preset_directory.write(tmp_path / "0", Electra(**sizes), left_out=["generator"])
+    write(tmp_path / "0", Electra(**sizes), left_out=["generator"])
     model = load(tmp_path / "0")
     assert saved(model, tmp_path / "1") == ["generator"]
     longer = load(tmp_path / "1", discriminator={"max_length": 48})

@@ -93,10 +93,15 @@ def _matrices(sizes):
     return rows * embedding + projection + sizes["num_layers"] * layer + buckets
 
 
+def network_arguments(cls):
+    """Returns argument -> class of the network that it describes; main one first."""
+    return getattr(cls, "network_arguments", {"encoder": TransformerEncoder})
+
+
 def _encoders(cls, config):
     """Returns argument -> the encoder that it describes, completed by the first one."""
-    networks = getattr(cls, "network_arguments", {"encoder": TransformerEncoder})
-    names = [n for n, kind in networks.items() if kind is TransformerEncoder]
+    networks = network_arguments(cls).items()
+    names = [name for name, kind in networks if kind is TransformerEncoder]
     described = {name: config[name] for name in names if name in config}
     if not described:
         return {}

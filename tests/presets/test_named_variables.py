@@ -11,7 +11,7 @@ from keras_corrupt.models import (
     Teams,
     TwoTower,
 )
-from keras_corrupt.models.named_variables import named_variables
+from keras_corrupt.presets.named_variables import named_variables
 
 
 def make(system, sizes):

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from keras_corrupt.models import Electra, MaskedLM, TwoTower
-from keras_corrupt.models.named_variables import named_weights
+from keras_corrupt.presets.named_variables import named_weights
 
 LONGER = {"discriminator": {"max_length": 60}}
 

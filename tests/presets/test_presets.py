@@ -13,10 +13,10 @@ from keras_corrupt.models import (
     Teams,
     UnigramElectra,
     load_preset,
-    preset_sizes,
-    safetensors_weights,
 )
 from keras_corrupt.models.electra.presets import PRESETS
+from keras_corrupt.presets import sizes as preset_sizes
+from keras_corrupt.presets import weights
 from keras_corrupt.tokenizers import WordPieceTokenizer
 
 
@@ -144,7 +144,7 @@ def test_a_failed_save_leaves_the_old_preset(tmp_path, sizes, inputs, monkeypatc
         raise OSError(28, "No space left on device")
 
     other = scrambled(Electra(**sizes))
-    monkeypatch.setattr(safetensors_weights, "serialize", full)
+    monkeypatch.setattr(weights, "serialize", full)
     with pytest.raises(OSError):
         other.save_to_preset(tmp_path / "p")
     monkeypatch.undo()

@@ -1,61 +1,48 @@
-"""What other libraries wrote, in place of a preset.
-
-How it is read is not known here: `CONVERTER` is, in a folder that builds on this one,
-and is imported where it is needed.
-"""
+"""What other libraries wrote, in place of a preset."""
 
 import functools
-import importlib
-import json
 import os
 import random
 import tempfile
 from pathlib import Path
 
-from keras_corrupt.tokenizers.reading import read_text
+from keras_corrupt.convert import hubs
 
-#: The module whose `convert(source, target)` writes a preset.
-CONVERTER = "keras_corrupt.convert.conversion"
-#: How addresses on hubs begin.
-HUBS = ("hf://", "kaggle://")
 #: Entries of a `config.json` that others write and presets have not.
 _OTHERS = ("model_type", "registered_name")
-_MAX_CONFIG_BYTES = 1 << 22
 
 
-def is_foreign(preset):
+def recognises(name):
     """Whether a preset's name is a path or an address of another library's files."""
-    if not isinstance(preset, (str, os.PathLike)):
+    from keras_corrupt.convert.files import config_has  # needs Keras
+
+    if not isinstance(name, (str, os.PathLike)):
         return False
-    if str(preset).startswith(HUBS):
+    if hubs.is_address(name):
         return True
-    path = Path(preset)
+    path = Path(name)
     try:
         if path.with_name(f"{path.name}.index").exists():
             return True
-        if not path.is_dir():
-            return False
-        if not (path / "config.json").exists():
+        if path.is_dir() and not (path / "config.json").exists():
             return any(path.glob("*.index"))
-        content = json.loads(read_text(path / "config.json", _MAX_CONFIG_BYTES))
-    except (OSError, ValueError, RecursionError):
+        return any(config_has(path, entry) for entry in _OTHERS)
+    except (OSError, ValueError):
         return False  # whatever it is, reading it as a preset will tell
-    return isinstance(content, dict) and any(name in content for name in _OTHERS)
 
 
-def converted(preset):
+def preset_of(name):
     """Returns a preset made of another library's files; it goes with the process.
 
     Args:
-        preset: What `is_foreign`.
+        name: What `recognises` recognises.
 
     Raises:
         ValueError: The files cannot be converted.
     """
-    address = str(preset)
-    if address.startswith(HUBS):
-        return _converted(address, None)
-    path = Path(address)
+    if hubs.is_address(name):
+        return _converted(str(name), None)
+    path = Path(name)
     files = path.rglob("*") if path.is_dir() else path.parent.glob(f"{path.name}.*")
     return _converted(os.path.abspath(path), max(f.lstat().st_mtime_ns for f in files))
 
@@ -63,13 +50,15 @@ def converted(preset):
 @functools.cache
 def _converted(source, changed):
     # `changed` tells files from those that were there before under the same name.
+    from keras_corrupt.convert.conversion import convert  # needs Keras
+
     target = Path(_folder().name) / str(_converted.cache_info().misses)
     # Weights that the files lack are drawn, the same ones in each process: kept results
     # know a preset by a hash of its files. Keras draws its seeds from `random`.
     state = random.getstate()
     random.seed(0)
     try:
-        importlib.import_module(CONVERTER).convert(source, target)
+        convert(source, target)
     finally:
         random.setstate(state)
     return target

@@ -1,0 +1,1 @@
+from tests.data.conftest import corpus, prepared, settings  # noqa: F401
