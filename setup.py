@@ -56,7 +56,7 @@ setup(
     package_dir={"keras_corrupt.recipes": "recipes"},
     # Trained presets: models/<system>/<name>/, with a folder for each network.
     package_data={
-        "keras_corrupt.models": [
+        "keras_corrupt.presets": [
             "*/*/*.json",
             "*/*/README.md",
             "*/*/vocab.txt",

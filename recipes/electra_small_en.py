@@ -9,7 +9,7 @@ a shorter warm-up and no dropout. Recipes then fine-tune the model without dropo
 
 `benchmarks/on_device` trained the preset that comes with the package, with these
 settings and the same model, loss and optimizer. The preset's card stands beside its
-weights, in `keras_corrupt/models/electra/small_en/README.md`.
+weights, in `keras_corrupt/presets/electra/small_en/README.md`.
 """
 
 from keras_corrupt.training import PretrainConfig, main

@@ -10,7 +10,7 @@ So small a model learns to detect replaced tokens in texts of 64 tokens, and har
 longer ones: begun with those, it stayed at an AUC of 0.55. So the second command comes
 after the first: the positions from the 65th on start as copies of the others. The card
 of the result stands beside its weights, in
-`keras_corrupt/models/electra/tiny_en/README.md`.
+`keras_corrupt/presets/electra/tiny_en/README.md`.
 """
 
 from keras_corrupt.training import PretrainConfig, main

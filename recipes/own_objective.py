@@ -16,8 +16,8 @@ from keras_corrupt.corruption import gather_tokens, replace_tokens
 from keras_corrupt.encoders import TransformerEncoder
 from keras_corrupt.heads import ReplacedTokenHead
 from keras_corrupt.models import Pretrainer
-from keras_corrupt.models.encoder_sizes import ENCODERS
 from keras_corrupt.models.fine_tuning import FineTuningSettings
+from keras_corrupt.models.sizes import ENCODERS
 from keras_corrupt.objectives import Objective
 from keras_corrupt.training import PretrainConfig, main
 

@@ -2,8 +2,8 @@
 
 from keras_corrupt.heads import ReplacedTokenHead
 from keras_corrupt.models import CocoLM, Electra, Electric, MaskedLM, Teams
-from keras_corrupt.models.electra.presets import TIED_PARTS
 from keras_corrupt.models.networks import Discriminator, MaskedLMNetwork
+from keras_corrupt.models.tied_networks import TIED_PARTS
 
 #: Of `tied_embeddings`, from the most to the least.
 _TIED = ("all", "token_and_position", "token", "none")

@@ -8,8 +8,8 @@ from keras import ops
 
 from keras_corrupt.downstream.batches import make_batches
 from keras_corrupt.encoders import TextModel, TransformerEncoder
-from keras_corrupt.models.encoder_sizes import ENCODERS
 from keras_corrupt.models.pretrainer import Pretrainer
+from keras_corrupt.models.sizes import ENCODERS
 from keras_corrupt.objectives.loss import added_losses, weighted_mean
 from keras_corrupt.presets import Preset
 from keras_corrupt.presets.directory import write

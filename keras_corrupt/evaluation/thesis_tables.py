@@ -22,9 +22,7 @@ from typing import NamedTuple
 
 from keras_corrupt.encoders.cost import training_flops
 from keras_corrupt.models import Electra, MaskedLM
-from keras_corrupt.models.replaced_token_detection.generator_discriminator import (
-    Discriminator,
-)
+from keras_corrupt.models.networks import Discriminator
 from keras_corrupt.models.weightless import weightless
 
 ELECTRA = Electra.presets

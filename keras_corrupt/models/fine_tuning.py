@@ -9,7 +9,7 @@ import dataclasses
 import math
 from typing import Literal, get_args
 
-from keras_corrupt.models.encoder_sizes import ENCODERS
+from keras_corrupt.models.sizes import ENCODERS
 
 #: Setting -> whether a number can be it, and which can in words.
 BOUNDS = {

@@ -5,9 +5,7 @@ import keras
 from keras_corrupt.encoders import TransformerEncoder
 from keras_corrupt.heads import ReplacedTokenHead, VocabularyHead
 from keras_corrupt.kernels import fused_steps
-from keras_corrupt.models.replaced_token_detection.generator_sizes import (
-    check_shared_sizes,
-)
+from keras_corrupt.models.generator_sizes import check_shared_sizes
 from keras_corrupt.objectives.cloze import states_around
 
 #: What the towers share: all of their embeddings. A projection to another hidden size,

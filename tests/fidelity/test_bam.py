@@ -1,7 +1,7 @@
 """Born-Again Multi-Task networks: Clark's thesis, chapter 3."""
 
 from keras_corrupt.encoders import TransformerEncoder
-from keras_corrupt.models.encoder_sizes import ENCODERS
+from keras_corrupt.models.sizes import ENCODERS
 from keras_corrupt.models.weightless import weightless
 from keras_corrupt.multitask.strategies import STRATEGIES, Strategy
 from keras_corrupt.tasks.glue import TASKS

@@ -16,9 +16,7 @@ from keras_corrupt.corruption import Masking
 from keras_corrupt.corruption.corrupted import Corrupted, Predictions
 from keras_corrupt.devices.replicas import Dropout
 from keras_corrupt.models import Electra, MaskedLM
-from keras_corrupt.models.replaced_token_detection.generator_sizes import (
-    complete_generator,
-)
+from keras_corrupt.models.generator_sizes import complete_generator
 from keras_corrupt.objectives.replaced_tokens import Detections
 from keras_corrupt.training import AdamW
 from keras_corrupt.training.runner import compile_model

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from keras_corrupt.models import ElectraTT
-from keras_corrupt.models.electra_tt import objective
+from keras_corrupt.objectives import token_probabilities
 from keras_corrupt.training import AdamW
 from tests.models.conftest import with_right_predictions
 
@@ -53,7 +53,7 @@ def test_the_exact_rule_inverts_what_a_discriminator_learns():
 
     def estimate(rule):
         arguments = logits[None], np.log(q)[None], [k], [n], rule
-        return np.array(objective.log_probabilities(*arguments))[0]
+        return np.array(token_probabilities.log_probabilities(*arguments))[0]
 
     errors = 4 * np.sqrt((1 / counts).sum(axis=0))
     assert errors.max() < 0.06

@@ -11,8 +11,8 @@ from keras_corrupt.corruption import (
     replace_tokens,
 )
 from keras_corrupt.models import Electric
-from keras_corrupt.models.electra_tt import objective as electra_tt
 from keras_corrupt.objectives import noise_contrastive as objective
+from keras_corrupt.objectives import token_probabilities as electra_tt
 from keras_corrupt.training import AdamW
 from tests.conftest import COMPILED, SIZES, make_inputs
 from tests.models.conftest import arrays, gradients

@@ -5,14 +5,10 @@ import pytest
 
 from keras_corrupt.heads import VocabularyHead
 from keras_corrupt.models import AllTokensMLM, ReplaceMLM, load_preset
-from keras_corrupt.models.encoder_sizes import DETECTORS
-from keras_corrupt.models.masked_lm.masked_lm import MaskedLMNetwork
-from keras_corrupt.models.replaced_token_detection.generator_discriminator import (
-    Discriminator,
-)
-from keras_corrupt.models.replaced_token_detection.generator_sizes import (
-    complete_generator,
-)
+from keras_corrupt.models.generator_discriminator import Discriminator
+from keras_corrupt.models.generator_sizes import complete_generator
+from keras_corrupt.models.masked_lm import MaskedLMNetwork
+from keras_corrupt.models.sizes import DETECTORS
 from keras_corrupt.models.weightless import weightless
 from keras_corrupt.training import AdamW
 from tests.models.conftest import gradients, with_right_predictions

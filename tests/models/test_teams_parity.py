@@ -7,8 +7,7 @@ import numpy as np
 import pytest
 
 from keras_corrupt.corruption import corrupters
-from keras_corrupt.models import Teams
-from keras_corrupt.models.teams import teams
+from keras_corrupt.models import Teams, teams
 from keras_corrupt.training import AdamW
 
 RECORD = Path(__file__).parents[1] / "fixtures" / "teams.npz"

@@ -7,8 +7,8 @@ from keras_corrupt.downstream import TextClassifier
 from keras_corrupt.encoders import TransformerEncoder
 from keras_corrupt.heads import VocabularyHead
 from keras_corrupt.models import TwoTower, load_preset
-from keras_corrupt.models.encoder_sizes import ENCODERS
-from keras_corrupt.models.two_tower.presets import PRESETS
+from keras_corrupt.models.sizes import ENCODERS
+from keras_corrupt.models.two_tower import PRESETS
 from keras_corrupt.models.weightless import weightless
 from keras_corrupt.objectives.cloze import states_around
 from keras_corrupt.training import AdamW

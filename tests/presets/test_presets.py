@@ -14,7 +14,7 @@ from keras_corrupt.models import (
     UnigramElectra,
     load_preset,
 )
-from keras_corrupt.models.electra.presets import PRESETS
+from keras_corrupt.models.electra import PRESETS
 from keras_corrupt.presets import sizes as preset_sizes
 from keras_corrupt.presets import weights
 from keras_corrupt.tokenizers import WordPieceTokenizer

@@ -3,9 +3,7 @@
 import numpy as np
 import pytest
 
-from keras_corrupt.models.replaced_token_detection.generator_discriminator import (
-    TokenScores,
-)
+from keras_corrupt.models.generator_discriminator import TokenScores
 from keras_corrupt.scoring import WordScore, highlight, replaced_words
 from keras_corrupt.tokenizers import ByteBPETokenizer
 

@@ -6,11 +6,9 @@ from keras import ops
 
 from keras_corrupt.corruption.corrupters import TwoTowerCorrupter
 from keras_corrupt.heads.energy import EnergyHead
-from keras_corrupt.models.electric.presets import PRESETS
+from keras_corrupt.models.generator_discriminator import GeneratorDiscriminator
 from keras_corrupt.models.networks import Discriminator, two_tower_generator
-from keras_corrupt.models.replaced_token_detection.generator_discriminator import (
-    GeneratorDiscriminator,
-)
+from keras_corrupt.models.sizes import DETECTORS
 from keras_corrupt.objectives.cloze import ClozeGenerator, ClozeLosses
 from keras_corrupt.objectives.loss import check_weight
 from keras_corrupt.objectives.masked_tokens import masked_lm_loss
@@ -21,6 +19,10 @@ from keras_corrupt.objectives.noise_contrastive import (
     sampled_labels,
 )
 from keras_corrupt.objectives.replaced_tokens import Detections
+
+#: Sizes: Clark's thesis, table 5.1, which are ELECTRA's. Each of the generator's two
+#: towers has the sizes of ELECTRA's generator (`tiny` is ours, for CPUs and tests).
+PRESETS = DETECTORS
 
 
 class EnergyNetwork(Discriminator):

@@ -5,7 +5,7 @@ from keras import ops
 
 from keras_corrupt.corruption.corrupters import predictions
 from keras_corrupt.encoders.embeddings import initializer
-from keras_corrupt.models.electra.electra import Electra
+from keras_corrupt.models.electra import Electra
 from keras_corrupt.models.networks import MaskedLMNetwork
 from keras_corrupt.objectives.loss import check_weight
 from keras_corrupt.objectives.masked_tokens import MaskedTokens

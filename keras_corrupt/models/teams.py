@@ -7,16 +7,28 @@ from keras_corrupt.corruption import hardest_negatives, sample_negatives
 from keras_corrupt.corruption.corrupters import MaskedLMCorrupter, TokenMasker
 from keras_corrupt.encoders import TransformerEncoder
 from keras_corrupt.heads.multi_word_selection import MultiWordSelectionHead
+from keras_corrupt.models.generator_discriminator import GeneratorDiscriminator
 from keras_corrupt.models.networks import Discriminator, MaskedLMNetwork
-from keras_corrupt.models.replaced_token_detection.generator_discriminator import (
-    GeneratorDiscriminator,
-)
-from keras_corrupt.models.teams.fine_tuning import search_space, settings
-from keras_corrupt.models.teams.presets import PRESETS
+from keras_corrupt.models.sizes import ENCODERS
+from keras_corrupt.models.teams_fine_tuning import search_space, settings
 from keras_corrupt.objectives.loss import check_weight
 from keras_corrupt.objectives.masked_tokens import MaskedTokens
 from keras_corrupt.objectives.multi_word_selection import MultiWordSelection, Selections
 from keras_corrupt.objectives.replaced_tokens import Detections, ReplacedTokens
+
+#: Sizes: Shen et al., 2021, table 5 (`tiny` is ours). The discriminators are ELECTRA's;
+#: the generator has half as many layers, of the same width.
+PRESETS = {
+    name: {
+        "discriminator": encoder,
+        # In `tiny` not half of two layers, but both, so that half of the generator's
+        # is one of them.
+        "generator_layers": 2 if name == "tiny" else encoder["num_layers"] // 2,
+        "mask_rate": 0.15,
+    }
+    for name, encoder in ENCODERS.items()
+}
+
 
 #: All parts of an encoder but its layers: what TEAMS's encoders share.
 EMBEDDING_PARTS = (

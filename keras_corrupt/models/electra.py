@@ -1,26 +1,34 @@
 """ELECTRA: a generator corrupts text, a discriminator finds what was replaced."""
 
+from pathlib import Path
+
 import keras
 from keras import ops
 
+from keras_corrupt import presets as trained
 from keras_corrupt.corruption import add_up, choose_positions
 from keras_corrupt.corruption.corrupters import MaskedLMCorrupter, TokenMasker
-from keras_corrupt.models.electra.presets import PRESETS, TRAINED_PRESETS
-from keras_corrupt.models.electra.sharing import (
+from keras_corrupt.models.generator_discriminator import GeneratorDiscriminator
+from keras_corrupt.models.generator_sizes import complete_generator
+from keras_corrupt.models.networks import MaskedLMNetwork
+from keras_corrupt.models.sizes import DETECTORS
+from keras_corrupt.models.tied_networks import (
     check_same,
     encoder_of_its_own,
     make_networks,
 )
-from keras_corrupt.models.networks import MaskedLMNetwork
-from keras_corrupt.models.replaced_token_detection.generator_discriminator import (
-    GeneratorDiscriminator,
-)
-from keras_corrupt.models.replaced_token_detection.generator_sizes import (
-    complete_generator,
-)
 from keras_corrupt.objectives.loss import check_weight
 from keras_corrupt.objectives.masked_tokens import MaskedTokens
 from keras_corrupt.objectives.replaced_tokens import Detections, ReplacedTokens
+
+#: Sizes: Clark's thesis, table 5.1 (`tiny` is ours, for CPUs and tests).
+PRESETS = DETECTORS
+
+#: Presets with weights, made by the recipes of their names: name -> directory.
+TRAINED_PRESETS = {
+    name: Path(trained.__file__).parent / "electra" / name
+    for name in ("tiny_en", "small_en")
+}
 
 #: Where the discriminator learns: at all tokens, or at a part (5.4.3, ELECTRA 15%).
 RTD_POSITIONS = ("all", "random", "masked")

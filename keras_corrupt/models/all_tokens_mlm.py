@@ -12,18 +12,17 @@ import keras
 
 from keras_corrupt.corruption.corrupters import MaskedLMCorrupter, TokenMasker
 from keras_corrupt.heads import VocabularyHead
-from keras_corrupt.models.all_tokens_mlm.presets import PRESETS
+from keras_corrupt.models.generator_discriminator import GeneratorDiscriminator
+from keras_corrupt.models.generator_sizes import complete_generator
 from keras_corrupt.models.networks import Discriminator, MaskedLMNetwork
-from keras_corrupt.models.replaced_token_detection.generator_discriminator import (
-    GeneratorDiscriminator,
-)
-from keras_corrupt.models.replaced_token_detection.generator_sizes import (
-    complete_generator,
-)
+from keras_corrupt.models.sizes import DETECTORS
 from keras_corrupt.objectives.all_tokens import AllTokens
 from keras_corrupt.objectives.loss import check_weight
 from keras_corrupt.objectives.masked_tokens import MaskedTokens
 from keras_corrupt.objectives.replaced_tokens import Detections, ReplacedTokens
+
+#: Sizes: Clark's thesis, table 5.1, which are ELECTRA's (5.4.3; `tiny` is ours).
+PRESETS = DETECTORS
 
 
 class CopyingNetwork(Discriminator):

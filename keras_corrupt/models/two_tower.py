@@ -5,8 +5,18 @@ from keras import ops
 
 from keras_corrupt.models.networks import TwoTowerNetwork
 from keras_corrupt.models.pretrainer import Pretrainer
-from keras_corrupt.models.two_tower.presets import PRESETS
+from keras_corrupt.models.sizes import ENCODERS
 from keras_corrupt.objectives.cloze import ClozeLosses, ExpectedTokens
+
+#: Sizes: Clark's thesis, 5.4.5, "of the same size as Electric", and one Transformer
+#: pass in table 5.9. So the towers have the width of Electric's discriminator and half
+#: of its layers each; together they cost what it costs.
+PRESETS = {
+    name: {
+        "encoder": {**ENCODERS[name], "num_layers": ENCODERS[name]["num_layers"] // 2}
+    }
+    for name in ("tiny", "small", "base")
+}
 
 
 @keras.saving.register_keras_serializable(package="keras_corrupt")

@@ -15,15 +15,11 @@ from keras_corrupt.corruption.corrupters import (
 from keras_corrupt.devices.replicas import first_row_of_replica, gather_from_replicas
 from keras_corrupt.heads import ReplacedTokenHead, VocabularyHead
 from keras_corrupt.heads.sequence import SequenceHead
-from keras_corrupt.models.coco_lm.fine_tuning import search_space, settings
-from keras_corrupt.models.coco_lm.presets import PRESETS, TIED_PARTS
+from keras_corrupt.models.coco_lm_fine_tuning import search_space, settings
+from keras_corrupt.models.generator_discriminator import GeneratorDiscriminator
+from keras_corrupt.models.generator_sizes import check_shared_sizes
 from keras_corrupt.models.networks import Discriminator, MaskedLMNetwork
-from keras_corrupt.models.replaced_token_detection.generator_discriminator import (
-    GeneratorDiscriminator,
-)
-from keras_corrupt.models.replaced_token_detection.generator_sizes import (
-    check_shared_sizes,
-)
+from keras_corrupt.models.sizes import ENCODERS
 from keras_corrupt.objectives import contrastive
 from keras_corrupt.objectives.corrective_lm import (
     Copying,
@@ -35,6 +31,37 @@ from keras_corrupt.objectives.corrective_lm import (
 from keras_corrupt.objectives.loss import check_weight
 from keras_corrupt.objectives.masked_tokens import MaskedTokens
 from keras_corrupt.objectives.replaced_tokens import Detections
+
+
+def _preset(size, vocabulary_size, num_buckets, max_distance, generator_layers):
+    relative = {"num_buckets": num_buckets, "max_distance": max_distance}
+    return {
+        "discriminator": {
+            **ENCODERS[size],
+            "vocabulary_size": vocabulary_size,
+            "relative_positions": relative,
+        },
+        "generator": {"num_layers": generator_layers},
+        "mask_rate": 0.15,
+    }
+
+
+#: Sizes: Meng et al., 2021, section 4 and table 6 (`tiny` is ours). The auxiliary
+#: networks are as wide as the main ones, and have 1/3 or 1/4 of the layers.
+PRESETS = {
+    "tiny": _preset("tiny", 8192, 32, 128, generator_layers=1),
+    "base": _preset("base", 32_768, 32, 128, generator_layers=4),
+    "base_plus_plus": _preset("base", 64_000, 64, 128, generator_layers=4),
+    "large_plus_plus": _preset("large", 64_000, 128, 256, generator_layers=6),
+}
+
+#: `tied_embeddings` -> the embeddings that are the same variables in both networks.
+TIED_PARTS = {
+    "token": ("token",),
+    "all": ("token", "position", "segment", "norm"),
+    "none": (),
+}
+
 
 TOKEN_TASKS = (
     *("clm", "rtd", "all_token_lm"),

@@ -6,10 +6,16 @@ from keras import ops
 from keras_corrupt.corruption import gather_tokens
 from keras_corrupt.corruption.corrupted import Predictions
 from keras_corrupt.corruption.corrupters import TokenMasker
-from keras_corrupt.models.masked_lm.presets import PRESETS
 from keras_corrupt.models.networks import MaskedLMNetwork
 from keras_corrupt.models.pretrainer import Pretrainer
+from keras_corrupt.models.sizes import ENCODERS
 from keras_corrupt.objectives.masked_tokens import MaskedTokens, masked_lm_loss
+
+#: Sizes: Clark's thesis, 5.2.3 and table 5.1: BERT-Small, BERT-Base and BERT-Large have
+#: those of the ELECTRA discriminator of the same name (`tiny` is ours).
+PRESETS = {
+    name: {"encoder": encoder, "mask_rate": 0.15} for name, encoder in ENCODERS.items()
+}
 
 
 @keras.saving.register_keras_serializable(package="keras_corrupt")

@@ -45,7 +45,7 @@ def complete_generator(config):
 
     Example:
 
-    >>> from keras_corrupt.models.encoder_sizes import DETECTORS
+    >>> from keras_corrupt.models.sizes import DETECTORS
     >>> generator = complete_generator(DETECTORS["base"])
     >>> generator["hidden_size"], generator["embedding_size"]
     (256, 768)

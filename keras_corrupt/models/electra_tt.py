@@ -4,15 +4,17 @@ import keras
 from keras import ops
 
 from keras_corrupt.corruption.corrupters import TwoTowerCorrupter
-from keras_corrupt.models.electra_tt import objective
-from keras_corrupt.models.electra_tt.presets import PRESETS
+from keras_corrupt.models.generator_discriminator import GeneratorDiscriminator
 from keras_corrupt.models.networks import Discriminator, two_tower_generator
-from keras_corrupt.models.replaced_token_detection.generator_discriminator import (
-    GeneratorDiscriminator,
-)
+from keras_corrupt.models.sizes import DETECTORS
+from keras_corrupt.objectives import token_probabilities
 from keras_corrupt.objectives.cloze import ClozeGenerator, ClozeLosses
 from keras_corrupt.objectives.loss import check_weight
 from keras_corrupt.objectives.replaced_tokens import Detections, ReplacedTokens
+
+#: Sizes: Clark's thesis, table 5.1, which are ELECTRA's. Each of the generator's two
+#: towers has the sizes of ELECTRA's generator (`tiny` is ours, for CPUs and tests).
+PRESETS = DETECTORS
 
 
 @keras.saving.register_keras_serializable(package="keras_corrupt")
@@ -62,9 +64,9 @@ class ElectraTT(GeneratorDiscriminator):
     ):
         super().__init__(discriminator, mask_rate=mask_rate, **kwargs)
         check_weight("rtd_weight", rtd_weight)
-        if probability_rule not in objective.RULES:
+        if probability_rule not in token_probabilities.RULES:
             raise ValueError(
-                f"`probability_rule` must be one of {objective.RULES}; got "
+                f"`probability_rule` must be one of {token_probabilities.RULES}; got "
                 f"{probability_rule!r}."
             )
         self.discriminator = Discriminator(
@@ -98,10 +100,10 @@ class ElectraTT(GeneratorDiscriminator):
         }
 
     def token_log_probabilities(self, inputs):
-        """Returns `objective.log_probabilities`, of one pass of each network."""
+        """Returns the `RULES` estimate, of one pass of each network."""
         inputs = self.text_inputs(inputs)
         states = self.generator(inputs)
-        return objective.log_probabilities(
+        return token_probabilities.log_probabilities(
             self.discriminator(inputs),
             self.generator.head.log_probabilities(states, inputs["token_ids"]),
             *self.masker.counts(inputs),

@@ -2,9 +2,19 @@
 
 from keras_corrupt.encoders import TransformerEncoder
 from keras_corrupt.encoders.embeddings import DisentangledEmbedding
-from keras_corrupt.models.electra.presets import TIED_PARTS
 from keras_corrupt.models.networks import Discriminator, MaskedLMNetwork
 from keras_corrupt.presets.named_variables import named_weights
+
+#: `tied_embeddings` -> the embeddings that are the same variables in both
+#: networks. `"everything"` ties the layers, too.
+TIED_PARTS = {
+    "none": (),
+    "token": ("token",),
+    "token_and_position": ("token", "position"),
+    "all": ("token", "position", "segment", "norm"),
+    "everything": ("token", "position", "segment", "norm", "projection"),
+    "gradient_disentangled": (),
+}
 
 #: The tables that the thesis shares, which DeBERTaV3's way of sharing sets apart.
 DISENTANGLED_PARTS = ("token", "position")

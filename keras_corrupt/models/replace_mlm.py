@@ -10,17 +10,16 @@ masked positions, and L_MLM the generator's loss. The losses are of
 import keras
 
 from keras_corrupt.corruption.corrupters import MaskedLMCorrupter, TokenMasker
+from keras_corrupt.models.generator_discriminator import GeneratorDiscriminator
+from keras_corrupt.models.generator_sizes import complete_generator
 from keras_corrupt.models.networks import MaskedLMNetwork
-from keras_corrupt.models.replace_mlm.presets import PRESETS
-from keras_corrupt.models.replaced_token_detection.generator_discriminator import (
-    GeneratorDiscriminator,
-)
-from keras_corrupt.models.replaced_token_detection.generator_sizes import (
-    complete_generator,
-)
+from keras_corrupt.models.sizes import DETECTORS
 from keras_corrupt.objectives.loss import check_weight
 from keras_corrupt.objectives.masked_tokens import MaskedTokens
 from keras_corrupt.objectives.restored_tokens import RestoredTokens
+
+#: Sizes: Clark's thesis, table 5.1, which are ELECTRA's (5.4.3; `tiny` is ours).
+PRESETS = DETECTORS
 
 
 @keras.saving.register_keras_serializable(package="keras_corrupt")

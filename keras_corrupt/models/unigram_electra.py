@@ -13,13 +13,18 @@ import numpy as np
 from keras_corrupt.corruption.corrupters import UnigramCorrupter
 from keras_corrupt.corruption.unigram_generator import UnigramGenerator
 from keras_corrupt.encoders import TransformerEncoder
+from keras_corrupt.models.generator_discriminator import GeneratorDiscriminator
 from keras_corrupt.models.networks import Discriminator
-from keras_corrupt.models.replaced_token_detection.generator_discriminator import (
-    GeneratorDiscriminator,
-)
-from keras_corrupt.models.unigram_electra.presets import PRESETS
+from keras_corrupt.models.sizes import ENCODERS, MASK_RATES
 from keras_corrupt.objectives.loss import check_weight
 from keras_corrupt.objectives.replaced_tokens import Detections, ReplacedTokens
+
+#: Sizes of the discriminators: Clark's thesis, table 5.1 (`tiny` is ours).
+PRESETS = {
+    size: {"discriminator": ENCODERS[size], "mask_rate": MASK_RATES[size]}
+    for size in ENCODERS
+}
+
 
 NOISES = ("unigram", "uniform")
 

@@ -1,1 +1,0 @@
-"""All-Tokens MLM: every token is predicted, and may be copied."""

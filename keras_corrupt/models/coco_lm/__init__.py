@@ -1,1 +1,0 @@
-"""COCO-LM: corrective language modelling and sequence contrastive learning."""

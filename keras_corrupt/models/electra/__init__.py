@@ -1,1 +1,0 @@
-"""ELECTRA: replaced token detection."""

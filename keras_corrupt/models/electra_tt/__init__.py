@@ -1,1 +1,0 @@
-"""ELECTRA-TT: ELECTRA with Electric's two-tower generator."""

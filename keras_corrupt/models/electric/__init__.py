@@ -1,1 +1,0 @@
-"""Electric: an energy-based cloze model."""

@@ -1,1 +1,0 @@
-"""Replace MLM: masked language modelling without mask tokens."""

@@ -1,1 +1,0 @@
-"""Replaced token detection: what ELECTRA and the systems built on it share."""

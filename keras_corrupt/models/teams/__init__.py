@@ -1,1 +1,0 @@
-"""TEAMS: replaced token detection and multi-word selection."""

@@ -1,1 +1,0 @@
-"""The two-tower cloze model, Electric's noise distribution."""

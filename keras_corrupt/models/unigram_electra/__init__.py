@@ -1,1 +1,0 @@
-"""ELECTRA whose generator is a list of frequencies."""
