@@ -5,7 +5,7 @@ import functools
 import keras
 from keras import ops
 
-from keras_corrupt.corruption import crop_texts, num_masked
+from keras_corrupt.corruption import crop_texts, cropped_length
 from keras_corrupt.corruption.corrupters import (
     MaskedLMCorrupter,
     TokenMasker,
@@ -409,19 +409,16 @@ class CocoLM(GeneratorDiscriminator):
         if self.sequence_transform:
             total += 2 * main.sequence_head.flops()
         if self.contrasts:
-            total += main.encoder.flops(self.cropped_length(length), training=True)
+            crop = cropped_length(self.crop_fraction, length)
+            total += main.encoder.flops(crop, training=True)
         return total
 
     def discriminator_bytes(self, batch_size, length):
         total = super().discriminator_bytes(batch_size, length)
         if self.contrasts:
-            sizes = batch_size, self.cropped_length(length), self.number_bytes
-            total += self.encoder.activation_bytes(*sizes)
+            crop = cropped_length(self.crop_fraction, length)
+            total += self.encoder.activation_bytes(batch_size, crop, self.number_bytes)
         return total
-
-    def cropped_length(self, length):
-        """Returns the tokens of the second view of a text of `length`."""
-        return 1 + num_masked(self.crop_fraction, length - 1)
 
     def get_config(self):
         return {
