@@ -1,6 +1,6 @@
 """Corruption of text: which positions, what they become, and what was replaced."""
 
-from keras_corrupt.corruption.cropping import crop_texts
+from keras_corrupt.corruption.cropping import crop_texts, cropped_length
 from keras_corrupt.corruption.masking import (
     Masking,
     check_rates,
@@ -27,6 +27,7 @@ __all__ = [
     "choose_spans",
     "choose_words",
     "crop_texts",
+    "cropped_length",
     "gather_tokens",
     "hardest_negatives",
     "mask_tokens",

@@ -6,6 +6,15 @@ from keras import ops
 from keras_corrupt.corruption.masking import num_masked
 
 
+def cropped_length(fraction, length):
+    """Returns the slots of a crop of a sequence: its first token, and of the others.
+
+    >>> cropped_length(0.9, 512)
+    461
+    """
+    return 1 + num_masked(fraction, length - 1)
+
+
 def crop_texts(inputs, fraction, seed, padding_id=0):
     """Keeps a random contiguous part of each text behind its first token.
 
@@ -45,7 +54,7 @@ def crop_texts(inputs, fraction, seed, padding_id=0):
     start = ops.cast(draw * ops.cast(places + 1, "float32"), "int32")
     start = ops.minimum(start, places)
 
-    slot = ops.arange(1 + num_masked(fraction, length - 1), dtype="int32")[None, :]
+    slot = ops.arange(cropped_length(fraction, length), dtype="int32")[None, :]
     real = ops.cast(slot <= kept[:, None], "int32")
     real = real * ops.cast(tokens > 0, "int32")[:, None]
     source = ops.where(slot > 0, slot + start[:, None], 0)

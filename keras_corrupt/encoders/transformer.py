@@ -296,11 +296,6 @@ class TransformerEncoder(TextModel):
 
     # === What it costs ===
 
-    @property
-    def has_dropout(self):
-        """Whether training draws any dropout."""
-        return bool(self.dropout or self.attention_dropout)
-
     def flops(self, length, training=False):
         """Counts embeddings and layers, by the rules of `encoders/cost.py`.
 
@@ -346,6 +341,11 @@ class TransformerEncoder(TextModel):
         return total
 
     # === Config ===
+
+    @property
+    def has_dropout(self):
+        """Whether training draws any dropout."""
+        return bool(self.dropout or self.attention_dropout)
 
     @property
     def architecture(self):

@@ -166,7 +166,7 @@ class TransformerLayer(keras.layers.Layer):
 
     def _kept_bytes(self, batch_size, length, number_bytes):
         # Query, key, value; the heads' output; two norms' outputs and normalised
-        # inputs. What gelu is taken of.
+        # inputs; and what gelu is taken of.
         numbers = 8 * self.hidden_size + self.intermediate_size
         if self.remat != "attention":  # The attention weights before dropout.
             numbers += length * self.attention.num_heads

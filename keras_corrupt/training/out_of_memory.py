@@ -65,7 +65,8 @@ def of_pretraining(config, model, devices, checkpoints):
             _, less, _ = training_bytes(model, size // factor, length)
             remedies.append((f"--accumulate {config.accumulate * factor}", less + sums))
     network = next(iter(model.network_arguments))
-    for remat in ("attention", "layer"):
+    has_remat = "remat" in model.get_config()[network]
+    for remat in ("attention", "layer") * has_remat:
         less = remat_bytes(model, size, length, remat)
         remedies.append((f"--{network}.remat {remat}", less))
     _, less, _ = training_bytes(model, size, length // 2)

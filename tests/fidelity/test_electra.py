@@ -13,9 +13,7 @@ from keras import ops
 
 from keras_corrupt.devices.replicas import Dropout
 from keras_corrupt.models import Electra, MaskedLM
-from keras_corrupt.models.replaced_token_detection.generator_sizes import (
-    complete_generator,
-)
+from keras_corrupt.models.replaced_token_detection.sizes import complete_generator
 from keras_corrupt.training import AdamW
 from keras_corrupt.training.runner import compile_model
 from tests.conftest import COMPILED, make_inputs

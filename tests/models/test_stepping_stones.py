@@ -10,9 +10,7 @@ from keras_corrupt.models.masked_lm.masked_lm import MaskedLMNetwork
 from keras_corrupt.models.replaced_token_detection.generator_discriminator import (
     Discriminator,
 )
-from keras_corrupt.models.replaced_token_detection.generator_sizes import (
-    complete_generator,
-)
+from keras_corrupt.models.replaced_token_detection.sizes import complete_generator
 from keras_corrupt.models.weightless import weightless
 from keras_corrupt.training import AdamW
 from tests.models.conftest import gradients, with_right_predictions

@@ -21,9 +21,7 @@ from keras_corrupt.models.replaced_token_detection.copying import (
 from keras_corrupt.models.replaced_token_detection.generator_discriminator import (
     ReplacedTokenDetection,
 )
-from keras_corrupt.models.replaced_token_detection.generator_sizes import (
-    complete_generator,
-)
+from keras_corrupt.models.replaced_token_detection.sizes import complete_generator
 
 
 @keras.saving.register_keras_serializable(package="keras_corrupt")

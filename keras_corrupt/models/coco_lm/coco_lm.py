@@ -3,7 +3,7 @@
 import keras
 from keras import ops
 
-from keras_corrupt.corruption import crop_texts, num_masked
+from keras_corrupt.corruption import crop_texts, cropped_length
 from keras_corrupt.devices.replicas import first_row_of_replica, gather_from_replicas
 from keras_corrupt.encoders import TransformerEncoder
 from keras_corrupt.models.coco_lm import objective
@@ -21,9 +21,7 @@ from keras_corrupt.models.replaced_token_detection.copying import (
 from keras_corrupt.models.replaced_token_detection.generator_discriminator import (
     ReplacedTokenDetection,
 )
-from keras_corrupt.models.replaced_token_detection.generator_sizes import (
-    check_shared_sizes,
-)
+from keras_corrupt.models.replaced_token_detection.sizes import check_shared_sizes
 
 TOKEN_TASKS = (
     *("clm", "rtd", "all_token_lm"),
@@ -392,19 +390,16 @@ class CocoLM(ReplacedTokenDetection):
         if self.sequence_transform:
             total += 2 * main.sequence_head.flops()
         if self.contrasts:
-            total += main.encoder.flops(self.cropped_length(length), training=True)
+            crop = cropped_length(self.crop_fraction, length)
+            total += main.encoder.flops(crop, training=True)
         return total
 
     def discriminator_bytes(self, batch_size, length):
         total = super().discriminator_bytes(batch_size, length)
         if self.contrasts:
-            sizes = batch_size, self.cropped_length(length), self.number_bytes
-            total += self.encoder.activation_bytes(*sizes)
+            crop = cropped_length(self.crop_fraction, length)
+            total += self.encoder.activation_bytes(batch_size, crop, self.number_bytes)
         return total
-
-    def cropped_length(self, length):
-        """Returns the tokens of the second view of a text of `length`."""
-        return 1 + num_masked(self.crop_fraction, length - 1)
 
     def get_config(self):
         return {

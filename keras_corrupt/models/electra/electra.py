@@ -16,9 +16,7 @@ from keras_corrupt.models.masked_lm.masked_lm import MaskedLMNetwork
 from keras_corrupt.models.replaced_token_detection.generator_discriminator import (
     ReplacedTokenDetection,
 )
-from keras_corrupt.models.replaced_token_detection.generator_sizes import (
-    complete_generator,
-)
+from keras_corrupt.models.replaced_token_detection.sizes import complete_generator
 
 #: Where the discriminator learns: at all tokens, or at a part (5.4.3, ELECTRA 15%).
 RTD_POSITIONS = ("all", "random", "masked")

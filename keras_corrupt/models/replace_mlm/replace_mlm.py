@@ -18,12 +18,10 @@ from keras_corrupt.models.masked_lm.objective import (
 )
 from keras_corrupt.models.replace_mlm.examples import describe_restorations
 from keras_corrupt.models.replace_mlm.presets import PRESETS
-from keras_corrupt.models.replaced_token_detection.generator_sizes import (
-    complete_generator,
-)
 from keras_corrupt.models.replaced_token_detection.masked_lm_generator import (
     MaskedLMGenerator,
 )
+from keras_corrupt.models.replaced_token_detection.sizes import complete_generator
 
 
 @keras.saving.register_keras_serializable(package="keras_corrupt")

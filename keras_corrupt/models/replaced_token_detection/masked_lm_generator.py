@@ -72,13 +72,11 @@ class TwoNetworks(Pretrainer):
         peak is the vocabulary's logits and their gradient with the generator's
         activations, the other the discriminator with the logits that are left.
         """
+        sizes = batch_size, length, self.num_masked(length), self.number_bytes
+        generator = self.generator.activation_bytes(*sizes)
         positions = batch_size * self.num_masked(length)
         logits = self.generator.head.activation_bytes(positions, self.number_bytes) // 2
-        sizes = batch_size, length, self.num_masked(length), self.number_bytes
-        return max(
-            self.generator.activation_bytes(*sizes),
-            logits + self.discriminator_bytes(batch_size, length),
-        )
+        return max(generator, logits + self.discriminator_bytes(batch_size, length))
 
     def discriminator_bytes(self, batch_size, length):
         """Counts the second network's activations of a step."""

@@ -14,9 +14,7 @@ from keras_corrupt.models.masked_lm.objective import correct_predictions
 from keras_corrupt.models.replaced_token_detection.generator_discriminator import (
     GeneratorDiscriminator,
 )
-from keras_corrupt.models.replaced_token_detection.generator_sizes import (
-    check_shared_sizes,
-)
+from keras_corrupt.models.replaced_token_detection.sizes import check_shared_sizes
 from keras_corrupt.models.two_tower import two_tower
 from keras_corrupt.models.two_tower.network import TwoTowerNetwork
 
