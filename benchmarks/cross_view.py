@@ -5,9 +5,9 @@ import dataclasses
 import json
 from pathlib import Path
 
-from keras_corrupt import semi_supervised
-from keras_corrupt.semi_supervised import runner
-from keras_corrupt.semi_supervised.images import runner as image_runner
+from keras_corrupt import cross_view
+from keras_corrupt.cross_view.images import runner as image_runner
+from keras_corrupt.cross_view.run import runner
 
 
 @dataclasses.dataclass(kw_only=True)
@@ -98,7 +98,7 @@ def first(task, count):
 def check(task, config):
     """Raises an error if settings, text or images of a run cannot work."""
     config.check()
-    if isinstance(config, semi_supervised.ImageConfig):
+    if isinstance(config, cross_view.ImageConfig):
         image_runner.check_task(task, config)
         image_runner.unlabelled_images(config, task.splits["train"].examples)
     else:
@@ -116,7 +116,7 @@ def finish(task, config, outputs=()):
     """
     if not all(results_of(output).exists() for output in outputs or [config.output]):
         print(f"\n=== {Path(config.output).name} ===", flush=True)
-        if getattr(semi_supervised, config.TRAIN)(task, config) is None:
+        if getattr(cross_view, config.TRAIN)(task, config) is None:
             raise SystemExit(130)
 
 

@@ -22,16 +22,16 @@ import tyro
 
 from benchmarks.comparison import with_error
 from benchmarks.cross_view import CrossViewSettings, check, finish, first, score
-from keras_corrupt.semi_supervised import (
+from keras_corrupt.cross_view import (
     CrossViewConfig,
     ImageConfig,
     ParsingConfig,
     TranslationConfig,
 )
+from keras_corrupt.cross_view.tasks.dependencies import DependencyTask
+from keras_corrupt.cross_view.tasks.images import ImageTask
+from keras_corrupt.cross_view.tasks.translation import TranslationTask
 from keras_corrupt.tasks.conll import TaggingTask
-from keras_corrupt.tasks.dependencies import DependencyTask
-from keras_corrupt.tasks.images import ImageTask
-from keras_corrupt.tasks.translation import TranslationTask
 from keras_corrupt.training.callbacks import read_metrics
 
 

@@ -26,11 +26,12 @@ from benchmarks.cross_view import (
     score,
     value_of,
 )
-from keras_corrupt.semi_supervised import (
+from keras_corrupt.cross_view import (
     CrossViewConfig,
     CrossViewMultiTaskConfig,
     ParsingConfig,
 )
+from keras_corrupt.cross_view.tasks import TASK_KINDS
 from keras_corrupt.tasks.task_files import read_task_file
 
 #: Whether there is text without labels -> what that is called.
@@ -138,7 +139,7 @@ def table(rows):
 
 
 def main(settings):
-    tasks = read_task_file(settings.task_file)
+    tasks = read_task_file(settings.task_file, TASK_KINDS)
     names = [task.name for task in tasks]
     if settings.new_task and settings.new_task not in names:
         raise ValueError(

@@ -20,11 +20,11 @@ import numpy as np
 import tyro
 
 from benchmarks.machine import description
-from keras_corrupt.semi_supervised import CrossViewParser
-from keras_corrupt.semi_supervised.batches import in_order
-from keras_corrupt.semi_supervised.sentences import Sentences
-from keras_corrupt.semi_supervised.trees import best_heads
-from keras_corrupt.tasks.dependencies import read_dependencies
+from keras_corrupt.cross_view import CrossViewParser
+from keras_corrupt.cross_view.parsing.trees import best_heads
+from keras_corrupt.cross_view.tasks.dependencies import read_dependencies
+from keras_corrupt.cross_view.text.batches import in_order
+from keras_corrupt.cross_view.text.sentences import Sentences
 
 #: Greatest lengths of sentences that are told together.
 LENGTHS = (10, 20, 40, 80)

@@ -16,6 +16,7 @@ __getattr__, __dir__, __all__ = lazy_loader.attach(
     submodules=[
         "convert",
         "corruption",
+        "cross_view",
         "data",
         "devices",
         "downstream",
@@ -24,7 +25,6 @@ __getattr__, __dir__, __all__ = lazy_loader.attach(
         "models",
         "multitask",
         "scoring",
-        "semi_supervised",
         "tasks",
         "tokenizers",
         "training",
@@ -34,7 +34,7 @@ __all__ += ["__version__"]
 
 #: Part -> its classes that a `.keras` file can name, before anything is imported.
 KERAS_CLASSES = {
-    "encoders": ("BiLSTMEncoder", "Dense", "TransformerEncoder"),
+    "encoders": ("Dense", "TransformerEncoder"),
     "models": (
         "AdversarialElectra",
         "AllTokensMLM",
@@ -48,7 +48,8 @@ KERAS_CLASSES = {
         "TwoTower",
         "UnigramElectra",
     ),
-    "semi_supervised": (
+    "cross_view": (
+        "BiLSTMEncoder",
         "CrossViewImageClassifier",
         "CrossViewParser",
         "CrossViewTagger",

@@ -18,8 +18,8 @@ images, mean of 5 runs, without augmentation and with it (`--translate 2`): supe
 
 import dataclasses
 
-from keras_corrupt.semi_supervised import ImageConfig, main
-from keras_corrupt.tasks.images import ImageTask
+from keras_corrupt.cross_view import ImageConfig, main
+from keras_corrupt.cross_view.tasks.images import ImageTask
 
 
 @dataclasses.dataclass(frozen=True)
@@ -51,7 +51,7 @@ def made_task():
 
     import numpy as np
 
-    from keras_corrupt.tasks.shapes import SHAPES, draw_shapes
+    from keras_corrupt.cross_view.tasks.shapes import SHAPES, draw_shapes
 
     with tempfile.TemporaryDirectory() as directory:
         files = {}

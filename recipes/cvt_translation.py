@@ -20,8 +20,8 @@ import tempfile
 from itertools import islice
 from typing import Literal
 
-from keras_corrupt.semi_supervised import TranslationConfig, main
-from keras_corrupt.tasks.translation import TranslationTask
+from keras_corrupt.cross_view import TranslationConfig, main
+from keras_corrupt.cross_view.tasks.translation import TranslationTask
 
 
 @dataclasses.dataclass(frozen=True)
@@ -62,8 +62,8 @@ def task(config):
 
 def made_task(settings):
     """Makes a task of Python's documentation: sentences, their words reversed."""
+    from keras_corrupt.cross_view.text.sentences import unlabelled_sentences
     from keras_corrupt.data import open_corpus
-    from keras_corrupt.semi_supervised.sentences import unlabelled_sentences
 
     corpus = open_corpus("python-docs")
     sentences = islice(unlabelled_sentences(corpus, max_length=20), 1000)

@@ -30,7 +30,7 @@ ROOMS = (
     "training",
     "downstream",
     "multitask",
-    "semi_supervised",
+    "cross_view",
     "convert",
     "evaluation",
 )
