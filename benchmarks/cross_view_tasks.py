@@ -22,7 +22,6 @@ from benchmarks.cross_view import (
     CrossViewSettings,
     check,
     finish,
-    first,
     score,
     value_of,
 )
@@ -145,7 +144,7 @@ def main(settings):
         raise ValueError(
             f"--new_task must be one of {', '.join(names)}; got {settings.new_task!r}."
         )
-    tasks = [first(task, settings.max_train) for task in tasks]
+    tasks = [task.first(settings.max_train) for task in tasks]
     for task in tasks:
         check(task, alone(task, "CVT", 0, settings, with_text=True))
     rows = []

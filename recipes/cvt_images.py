@@ -40,9 +40,7 @@ class Config(ImageConfig):
 def task(config):
     if not config.train:
         return made_task()
-    files = {"train": config.train, "dev": config.dev, "test": config.test}
-    files = {split: paths for split, paths in files.items() if paths}
-    return ImageTask("images", files, config.num_classes, config.max_train)
+    return ImageTask("images", config.files(), config.num_classes, config.max_train)
 
 
 def made_task():

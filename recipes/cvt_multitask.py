@@ -43,10 +43,7 @@ def tasks(config):
 
         return [made_tasks.names_and_numbers(), made_tasks.long_and_short()]
     found = read_task_file(config.task_file, TASK_KINDS)
-    for task in found:
-        if config.max_train:
-            task.splits["train"] = task.splits["train"].take(config.max_train)
-    return found
+    return [task.first(config.max_train) for task in found]
 
 
 def config():

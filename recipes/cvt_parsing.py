@@ -43,12 +43,8 @@ def task(config):
         from keras_corrupt.cross_view.tasks.made_tasks import long_and_short
 
         return long_and_short()
-    files = {"train": config.train, "dev": config.dev, "test": config.test}
-    files = {split: path for split, path in files.items() if path}
-    found = DependencyTask("parsing", files, config.punctuation, config.subtypes)
-    if config.max_train:
-        found.splits["train"] = found.splits["train"].take(config.max_train)
-    return found
+    read = config.files(), config.punctuation, config.subtypes
+    return DependencyTask("parsing", *read).first(config.max_train)
 
 
 def config():

@@ -42,13 +42,9 @@ def task(config):
         from keras_corrupt.cross_view.tasks.made_tasks import names_and_numbers
 
         return names_and_numbers()
-    files = {"train": config.train, "dev": config.dev, "test": config.test}
-    files = {split: path for split, path in files.items() if path}
     columns = config.word_column, config.tag_column
-    found = TaggingTask("tagging", files, *columns, config.scheme)
-    if config.max_train:
-        found.splits["train"] = found.splits["train"].take(config.max_train)
-    return found
+    found = TaggingTask("tagging", config.files(), *columns, config.scheme)
+    return found.first(config.max_train)
 
 
 def config():

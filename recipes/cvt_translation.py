@@ -44,20 +44,13 @@ class Config(TranslationConfig):
 
 
 def task(config):
-    settings = {
-        "in_words": config.in_words,
-        "min_count": config.min_count,
-        "max_length": config.max_length,
-        "max_train": config.max_train,
-        "bleu_tokenizer": config.bleu_tokenizer,
-    }
+    names = "in_words", "min_count", "max_length", "max_train", "bleu_tokenizer"
+    settings = {name: getattr(config, name) for name in names}
     if config.train is None:
         return made_task(settings)
     if config.dev is None:
         raise ValueError("--train needs --dev, files of sentences to evaluate on.")
-    files = {"train": config.train, "dev": config.dev, "test": config.test}
-    files = {split: paths for split, paths in files.items() if paths}
-    return TranslationTask("translation", files, **settings)
+    return TranslationTask("translation", config.files(), **settings)
 
 
 def made_task(settings):

@@ -17,9 +17,7 @@ __getattr__, __dir__, __all__ = lazy_loader.attach(
     submod_attrs={
         "bilstm.encoder": ["BiLSTMEncoder"],
         "images.classifier": ["CrossViewImageClassifier"],
-        "images.runner": ["train_images"],
         "multi_task.model": ["CrossViewMultiTask"],
-        "multi_task.runner": ["train_together"],
         "parsing.parser": ["CrossViewParser"],
         "run.runner": ["train"],
         "tagging.tagger": ["CrossViewTagger"],

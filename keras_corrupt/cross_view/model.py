@@ -7,16 +7,14 @@ import numpy as np
 from keras import ops
 
 from keras_corrupt.cross_view import objective
-from keras_corrupt.cross_view.adversarial import adversarial_noise
 from keras_corrupt.cross_view.mean_teacher import MeanTeacher
+from keras_corrupt.cross_view.noise import adversarial_noise
 from keras_corrupt.cross_view.tagging.prediction_module import PredictionModule
+from keras_corrupt.cross_view.text.sentences import Sentences
+from keras_corrupt.cross_view.views import BASELINES, VIEWS, check_views
+from keras_corrupt.cross_view.weight import RisingWeight
 from keras_corrupt.devices.replicas import SeedGenerator
 from keras_corrupt.kernels import FusedSteps
-
-#: What a tagger's auxiliary modules can see of a sentence.
-VIEWS = ("forward", "backward", "future", "past", "full")
-#: The baselines of 4.3.2, in which the primary module itself sees another sentence.
-BASELINES = ("word_dropout", "vat")
 
 
 class CrossViewModel(FusedSteps, keras.Model):
@@ -31,6 +29,23 @@ class CrossViewModel(FusedSteps, keras.Model):
     Only what predicts is saved in presets: the auxiliary modules are of use in training
     alone.
 
+    A subclass defines `networks`, what presets hold, and these methods. They get the
+    model's `inputs`, and say by `training` whether dropout is active:
+
+    - `encode(inputs, training, noise)` returns what the encoder makes of whole
+      sentences, `encoded` for the others. `noise`, `[batch, length, embedding_width]`,
+      is added to the embeddings, in units of their standard deviations.
+    - `predict_from(encoded, training)` returns the primary module's logits.
+    - `auxiliary_logits(inputs, encoded)` returns view -> logits of its module, in
+      training.
+    - `words(inputs)` returns `[batch, length]`, 1 where words stand, and 0 elsewhere.
+    - `without_some_words(inputs)` returns the inputs with words removed, with
+      probability `word_dropout`.
+    - `batches(sentences, labels, batch_size, seed)` returns the `SentenceBatches` that
+      the model reads.
+    - `forward_flops(length, training)` counts encoder and primary module, one sentence,
+      forward.
+
     Args:
         labels: The names of all labels.
         views: What auxiliary modules there are, of `known_views`. Also of `BASELINES`,
@@ -43,12 +58,15 @@ class CrossViewModel(FusedSteps, keras.Model):
         hard_targets: Whether to learn the primary module's likeliest classes, and not
             its probabilities (4.5).
         confidence: The probability from which on its likeliest class is learned (4.5).
+        cross_view_weight: What the loss on unlabelled sentences counts, beside that on
+            labelled ones; 1 in the thesis.
+        cross_view_ramp: Updates on unlabelled sentences over which it rises to that.
     """
 
     known_views = VIEWS
     baselines = BASELINES
-    #: What the loss on unlabelled sentences counts, beside that on labelled ones.
-    cross_view_weight = 1.0
+    #: What makes a split's examples what `batches` reads.
+    compact = Sentences
     #: Whether auxiliary modules learn known labels, too, by gradients of their own. Not
     #: the thesis's: modules that know nothing yet pull at the states of all.
     modules_learn_labels = False
@@ -62,6 +80,8 @@ class CrossViewModel(FusedSteps, keras.Model):
         vat_norm=0.5,
         hard_targets=False,
         confidence=0.0,
+        cross_view_weight=1.0,
+        cross_view_ramp=0,
         **kwargs,
     ):
         super().__init__(**kwargs)
@@ -85,6 +105,7 @@ class CrossViewModel(FusedSteps, keras.Model):
         self.vat_norm = vat_norm
         self.hard_targets = hard_targets
         self.confidence = confidence
+        self.cross_view_weight = RisingWeight(cross_view_weight, cross_view_ramp)
         #: The `MeanTeacher` that makes the targets, if any.
         self.teacher = None
         self.seed_generator = SeedGenerator()
@@ -92,44 +113,23 @@ class CrossViewModel(FusedSteps, keras.Model):
         if self.views:
             self.cross_view_tracker = keras.metrics.Mean(name="cross_view_loss")
 
-    # === What a subclass defines ===
-
-    def batches(self, sentences, labels=None, batch_size=64, seed=None):
-        """Returns the `SentenceBatches` that the model reads; see there."""
-        raise NotImplementedError
-
-    def words(self, inputs):
-        """Returns where words stand, 1, and where not, 0: `[batch, length]`."""
-        raise NotImplementedError
-
-    def encode(self, inputs, training=False, noise=None):
-        """Returns what the encoder makes of whole sentences.
-
-        Args:
-            inputs: The model's inputs.
-            training: Whether dropout is active.
-            noise: What is added to the embeddings, `[batch, length, embedding_width]`,
-                in units of their standard deviations.
-        """
-        raise NotImplementedError
-
-    def predict_from(self, encoded, training=False):
-        """Returns the primary module's logits of what `encode` returned."""
-        raise NotImplementedError
-
-    def auxiliary_logits(self, inputs, encoded):
-        """Returns view -> logits of its module, in training."""
-        raise NotImplementedError
-
-    def without_some_words(self, inputs):
-        """Returns the inputs with words removed, with probability `word_dropout`."""
-        raise NotImplementedError
-
-    def update_flops(self, length):
-        """Counts the FLOPs of an update, for one sentence: see `cost`."""
-        raise NotImplementedError
-
     # === What a subclass can define otherwise ===
+
+    def view_flops(self, length):
+        """Counts what auxiliary modules need beside the encoder's states, forward."""
+        return 0
+
+    @property
+    def student_passes(self):
+        """How many passes of encoder and primary module the baselines take."""
+        return len(self.views) - len(self.module_views)
+
+    def teaching_flops(self, length):
+        """Counts the targets; and `"vat"`'s noise, a pass forward and one back.
+
+        That leaves the weights out.
+        """
+        return self.forward_flops(length) * (1 + 2 * ("vat" in self.views))
 
     @property
     def num_modules(self):
@@ -169,7 +169,40 @@ class CrossViewModel(FusedSteps, keras.Model):
         index_of = {label: i for i, label in enumerate(self.labels)}
         return np.array([index_of.get(x, -1) for words in labels for x in words])
 
+    def predicted(self, batches, output="logits", without=()):
+        """Yields the number of each example of a pass, and an output of it.
+
+        Args:
+            batches: What `batches` returned.
+            output: The name of the output.
+            without: Names of inputs that are left out.
+        """
+        for number in range(len(batches)):
+            inputs, _ = batches.batch(number)
+            inputs = {name: x for name, x in inputs.items() if name not in without}
+            found = np.array(self.predict_on_batch(inputs)[output])
+            yield from zip(batches.rows(number), found, strict=False)
+
     # === Training ===
+
+    def update_flops(self, length=1):
+        """Counts an update, for one sentence, mean of both kinds of batches.
+
+        Training costs three forward passes. The primary module learns, or computes in
+        vain, on both kinds. `encoders/cost.py` has the rules.
+
+        Args:
+            length: Words, or pieces, in a sentence.
+        """
+        training = 3 * self.forward_flops(length, training=True)
+        if not self.views:
+            return training
+        modules = 3 * sum(module.flops(length) for module in self.auxiliary)
+        passes = self.view_flops(length)
+        labelled = (passes + modules) * self.modules_learn_labels
+        unlabelled = 3 * passes + modules + self.teaching_flops(length)
+        unlabelled += training * self.student_passes
+        return training + (labelled + unlabelled) / 2
 
     def learn_from_average(self, momentum):
         """Lets an average of the weights make the targets: see `MeanTeacher`."""
@@ -203,6 +236,7 @@ class CrossViewModel(FusedSteps, keras.Model):
         outputs = {"logits": self.predict_from(encoded, training)}
         if training and self.views:
             self.seed_generator.next()  # so that each step draws others
+            self.cross_view_weight.count(inputs)
             if self.teacher is not None:
                 self.teacher.update(self)
             learned = self.if_unlabelled(inputs, lambda: self.learned(inputs, encoded))
@@ -214,17 +248,10 @@ class CrossViewModel(FusedSteps, keras.Model):
         return outputs
 
     def labelled_auxiliary(self, inputs, encoded, logits):
-        """Returns what auxiliary modules make of labelled sentences; zeros without any.
+        """Returns a list of what auxiliary modules make of labelled sentences.
 
-        Its gradient is that of the modules alone.
-
-        Args:
-            inputs: The model's inputs.
-            encoded: What `encode` made of them, in training.
-            logits: The primary module's.
-
-        Returns:
-            A list of float32 `[batch, length, classes]`.
+        Zeros like the primary module's logits where there are none. The gradient is
+        that of the modules alone.
         """
         trained = {id(v) for module in self.auxiliary for v in module.variables}
         values = [
@@ -245,15 +272,7 @@ class CrossViewModel(FusedSteps, keras.Model):
         return ops.cond(ops.any(inputs["labelled"] == 1), compute, skip)
 
     def if_unlabelled(self, inputs, compute):
-        """Computes what a batch without unlabelled sentences is spared.
-
-        Args:
-            inputs: The model's inputs.
-            compute: Function without arguments that returns targets and logits.
-
-        Returns:
-            What it returns, or zeros in their place.
-        """
+        """Returns what a function does, or zeros without unlabelled sentences."""
         # JAX lets no change of a variable out of a branch: there, seeds start from
         # states that go on with what is drawn outside.
         values = [(v, ops.convert_to_tensor(v)) for v in self.variables]
@@ -275,10 +294,7 @@ class CrossViewModel(FusedSteps, keras.Model):
     def learned(self, inputs, encoded, whole=None):
         """Returns targets and each view's logits, all float32.
 
-        Args:
-            inputs: The model's inputs.
-            encoded: What `encode` made of them, in training.
-            whole: What it makes of them without dropout, if it is at hand.
+        `whole` is what `encode` makes of the inputs without dropout, if it is at hand.
         """
         with self.teaching():
             logits = self.predict_from(whole) if whole else self.teach(inputs)
@@ -319,16 +335,13 @@ class CrossViewModel(FusedSteps, keras.Model):
         if "auxiliary" in y_pred:
             cross_view, words = self.cross_view_loss(x, y_pred)
             self.cross_view_tracker.update_state(cross_view, words)
-            loss = loss + self.cross_view_weight * cross_view
+            loss = loss + self.cross_view_weight.value() * cross_view
         return loss + self.labelled_auxiliary_loss(x, y, y_pred)
 
     def supervised_loss(self, inputs, classes, outputs):
         """Returns the mean over labelled words, and how many these are.
 
-        Args:
-            inputs: The model's inputs.
-            classes: See `objective.supervised_loss`.
-            outputs: What `call` returned.
+        `classes` are the targets, `outputs` what `call` returned.
         """
         words = self.words_where(inputs, 1)
         logits, smoothing = outputs["logits"], self.label_smoothing
@@ -336,25 +349,14 @@ class CrossViewModel(FusedSteps, keras.Model):
         return loss, ops.sum(words)
 
     def labelled_auxiliary_loss(self, inputs, classes, outputs):
-        """Returns the sum of the losses of auxiliary modules on labelled words.
-
-        Args:
-            inputs: The model's inputs.
-            classes: See `supervised_loss`.
-            outputs: What `call` returned.
-        """
+        """Returns the sum of the losses of auxiliary modules on labelled words."""
         return sum(
             self.supervised_loss(inputs, classes, {"logits": logits})[0]
             for logits in outputs.get("labelled_auxiliary", [])
         )
 
     def cross_view_loss(self, inputs, outputs):
-        """Returns the mean over unlabelled words, and how many these are.
-
-        Args:
-            inputs: The model's inputs.
-            outputs: What `call` returned in training.
-        """
+        """Returns the mean over unlabelled words, and how many these are."""
         targets = outputs["targets"]
         sure = ops.max(targets, axis=-1) >= self.confidence
         words = self.words_where(inputs, 0) * ops.cast(sure, "float32")
@@ -369,15 +371,6 @@ class CrossViewModel(FusedSteps, keras.Model):
         words = ops.cast(self.words(inputs), "float32")
         sentences = ops.cast(inputs["labelled"] == labelled, "float32")
         return ops.transpose(ops.transpose(words) * sentences)
-
-
-def check_views(views, known_views, baselines=BASELINES):
-    """Raises a `ValueError` unless views are different ones of those, or baselines."""
-    known = known_views + baselines
-    if not set(views) <= set(known) or len(set(views)) != len(views):
-        raise ValueError(
-            f"`views` must be different ones of {', '.join(known)}; got {views}."
-        )
 
 
 def check_rates(**rates):

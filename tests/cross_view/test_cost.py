@@ -1,6 +1,5 @@
 import pytest
 
-from keras_corrupt.cross_view.bilstm.cost import bilstm_flops
 from tests.cross_view.conftest import (
     make_parser,
     make_tagger,
@@ -11,7 +10,7 @@ from tests.cross_view.conftest import (
 
 def test_an_update_is_three_passes_and_one_for_the_targets():
     alone, cross_view = make_tagger(views=[]), make_tagger(views=["forward", "full"])
-    encoder = bilstm_flops(alone.encoder.sizes, 10, 20)
+    encoder = alone.encoder.flops(10, 20)
     # Hidden layers of 7 on both directions of 2 layers of 4, or on one direction.
     whole = 10 * (2 * 16 * 7 + 7 + 2 * 7 * 3 + 3)
     forward = 10 * (2 * 4 * 7 + 7 + 2 * 7 * 3 + 3)
@@ -23,7 +22,7 @@ def test_an_update_is_three_passes_and_one_for_the_targets():
 
 def test_a_parser_scores_each_relation_of_each_head_of_each_word():
     alone, cross_view = make_parser(views=[]), make_parser(views=["forward_backward"])
-    encoder = bilstm_flops(alone.encoder.sizes, 10, 20)
+    encoder = alone.encoder.flops(10, 20)
 
     def module(width):
         hidden = (11 + 10) * (2 * width * 7 + 7 + 7)  # the root and words; words
@@ -39,7 +38,7 @@ def test_a_parser_scores_each_relation_of_each_head_of_each_word():
 def test_a_translator_searches_with_each_sequence_that_is_kept():
     alone = make_translator(views=[])
     cross_view = make_translator(views=["future", "word_dropout"], beam_size=3)
-    encoder = bilstm_flops(alone.encoder.sizes, 10, 20)
+    encoder = alone.encoder.flops(10, 20)
 
     def lstm(width, hidden):  # projections of 3
         gates = 2 * width * 4 * hidden + 2 * 3 * 4 * hidden + 2 * 4 * hidden

@@ -1,5 +1,7 @@
 """Auxiliary modules that learn labels, too."""
 
+from functools import partial
+
 import numpy as np
 import pytest
 
@@ -40,15 +42,15 @@ def trees(model, labelled):
 
 
 KINDS = {
-    "tagger": (lambda: make_tagger(**CERTAIN), sentences),
-    "parser": (lambda: make_parser(**CERTAIN), trees),
+    "tagger": (partial(make_tagger, **CERTAIN), sentences),
+    "parser": (partial(make_parser, **CERTAIN), trees),
     "translator": (
-        lambda: make_translator(attention_dropout=0.0, beam_size=2, **CERTAIN),
+        partial(make_translator, attention_dropout=0.0, beam_size=2, **CERTAIN),
         batch_of_translations,
     ),
-    "images": (lambda: make_image_classifier(perturbation="none", **CERTAIN), images),
+    "images": (partial(make_image_classifier, perturbation="none", **CERTAIN), images),
     "token_tagger": (
-        lambda: make_token_tagger(dropout=0.0, unlabelled_dropout=0.0),
+        partial(make_token_tagger, dropout=0.0, unlabelled_dropout=0.0),
         sentences,
     ),
 }

@@ -3,23 +3,22 @@
 import keras
 from keras import ops
 
-from keras_corrupt.cross_view.bilstm.lstm import lstm_outputs
+from keras_corrupt.cross_view.bilstm.lstm import (
+    lstm_flops,
+    lstm_outputs,
+    lstm_parameters,
+    lstm_weights,
+)
 from keras_corrupt.cross_view.bilstm.word_embeddings import WordEmbeddings
 from keras_corrupt.cross_view.noise import with_noise
 from keras_corrupt.devices.replicas import SeedGenerator
-
-
-def forget_little(shape, dtype=None):
-    """Initializes gates' biases: 1 for the forget gate, 0 for the others."""
-    return ops.cast(ops.arange(shape[0]) // (shape[0] // 4) == 1, dtype)
 
 
 class BidirectionalLSTM(keras.layers.Layer):
     """An LSTM with a projection in each direction, both in one loop.
 
     With the projection (Sak et al., 2014) the output, and what the next word's gates
-    read of it, is a linear map of the hidden state. The forget gate's bias starts at 1
-    (Jozefowicz et al., 2015).
+    read of it, is a linear map of the hidden state.
 
     Args:
         hidden_size: Width of the cell.
@@ -32,22 +31,12 @@ class BidirectionalLSTM(keras.layers.Layer):
         self.projection_size = projection_size
 
     def build(self, input_shape):
-        hidden, size = self.hidden_size, self.projection_size
-
-        def weights(name, shape, initializer):
-            # One for each direction: forward, backward.
-            return [
-                self.add_weight(name=name, shape=shape, initializer=initializer)
-                for _ in range(2)
-            ]
-
-        # Gates in Keras's order: input, forget, candidate, output.
-        self.kernels = weights(
-            "kernel", (input_shape[-1], 4 * hidden), "glorot_uniform"
+        sizes = input_shape[-1], self.hidden_size, self.projection_size
+        #: A weight for each direction of each kind: forward, backward.
+        self.kernels, self.recurrent_kernels, self.biases, self.projections = (
+            [self.add_weight(shape, initializer, name=name) for _ in range(2)]
+            for name, (shape, initializer) in lstm_weights(*sizes).items()
         )
-        self.recurrent_kernels = weights("recurrent", (size, 4 * hidden), "orthogonal")
-        self.biases = weights("bias", (4 * hidden,), forget_little)
-        self.projections = weights("projection", (hidden, size), "glorot_uniform")
 
     def call(self, x, padding_mask):
         """Reads words from both ends; padding follows the words and changes nothing.
@@ -202,5 +191,42 @@ class BiLSTMEncoder(keras.layers.Layer):
             x = ops.concatenate(layers[-1], axis=-1)
         return layers
 
+    def flops(self, length, characters):
+        """Counts a sentence, forward; `encoders/cost.py` has the rules.
+
+        But looking up an embedding costs nothing here, as in practice: a one-hot vector
+        times the table of all words would be most of the cost.
+
+        Args:
+            length: Int. Words in the sentence.
+            characters: Int. Characters in each word, padding included.
+        """
+        lstms = sum(2 * lstm_flops(*sizes) for sizes in lstm_sizes(**self.sizes))
+        return length * (self.embeddings.flops(characters) + lstms)
+
+    @staticmethod
+    def parameters(sizes):
+        """Counts the weights of an encoder of all these sizes.
+
+        >>> BiLSTMEncoder.parameters({"vocabulary_size": 9, "num_characters": 9,
+        ...     "character_size": 5, "filter_widths": [2], "num_filters": 2,
+        ...     "hidden_sizes": [4], "projection_size": 3})
+        301
+        """
+        filters, characters = sizes["num_filters"], sizes["character_size"]
+        total = sizes["vocabulary_size"] * filters * len(sizes["filter_widths"])
+        total += sizes["num_characters"] * characters
+        for width in sizes["filter_widths"]:
+            total += width * characters * filters + filters
+        return total + sum(2 * lstm_parameters(*each) for each in lstm_sizes(**sizes))
+
     def get_config(self):
         return {**super().get_config(), **self.sizes}
+
+
+def lstm_sizes(filter_widths, num_filters, hidden_sizes, projection_size, **others):
+    """Yields what `lstm_weights` asks for, for each layer."""
+    width = num_filters * len(filter_widths)
+    for hidden in hidden_sizes:
+        yield width, hidden, projection_size
+        width = 2 * projection_size

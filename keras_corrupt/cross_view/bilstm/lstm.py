@@ -8,7 +8,49 @@ g_t is what word t adds to the gates. Gates and cells are computed in float32, m
 products in the precision of g_t.
 """
 
+import math
+
 from keras import ops
+
+from keras_corrupt.encoders.cost import dense_flops
+
+#: For each number of a cell: 3 sigmoids of 4, 2 tanhs of 1, 3 products, a sum.
+CELL_FLOPS = 3 * 4 + 2 + 3 + 1
+
+
+def forget_little(shape, dtype=None):
+    """Initializes gates' biases: 1 for the forget gate, 0 for the others."""
+    return ops.cast(ops.arange(shape[0]) // (shape[0] // 4) == 1, dtype)
+
+
+def lstm_weights(width, hidden, projection):
+    """Returns name -> shape and initializer of the weights of an LSTM.
+
+    Gates stand in Keras's order: input, forget, candidate, output. The forget gate's
+    bias starts at 1 (Jozefowicz et al., 2015).
+
+    Args:
+        width: Of what it reads.
+        hidden: Width of its cell.
+        projection: Width of its output.
+    """
+    return {
+        "kernel": ((width, 4 * hidden), "glorot_uniform"),
+        "recurrent": ((projection, 4 * hidden), "orthogonal"),
+        "bias": ((4 * hidden,), forget_little),
+        "projection": ((hidden, projection), "glorot_uniform"),
+    }
+
+
+def lstm_parameters(*sizes):
+    """Counts the weights of an LSTM; see `lstm_weights`."""
+    return sum(math.prod(shape) for shape, _ in lstm_weights(*sizes).values())
+
+
+def lstm_flops(width, hidden, projection):
+    """Counts one word, forward; see `lstm_weights`."""
+    gates = dense_flops(width, 4 * hidden) + (2 * projection + 1) * 4 * hidden
+    return gates + CELL_FLOPS * hidden + 2 * hidden * projection
 
 
 def lstm_step(state, gates, recurrent, projection):

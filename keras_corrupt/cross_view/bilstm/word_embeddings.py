@@ -3,6 +3,8 @@
 import keras
 from keras import ops
 
+from keras_corrupt.encoders.cost import dense_flops
+
 
 class WordEmbeddings(keras.layers.Layer):
     """The sum of a word's embedding and of what a CNN reads in its characters.
@@ -73,3 +75,12 @@ class WordEmbeddings(keras.layers.Layer):
             windows = ops.relu(convolution(padded)) * real
             found.append(ops.max(windows, axis=1))  # at padding 0, the least of ReLU
         return ops.reshape(ops.concatenate(found, axis=-1), (batch, length, self.size))
+
+    def flops(self, characters):
+        """Counts one word of so many characters, forward; see `BiLSTMEncoder.flops`."""
+        total = self.size  # the sum of embedding and spelling
+        for convolution, span in zip(self.filters, self.filter_widths, strict=True):
+            filters = convolution.filters
+            window = dense_flops(span * self.character.output_dim, filters)
+            total += characters * (window + 2 * filters)  # ReLU and maximum
+        return total

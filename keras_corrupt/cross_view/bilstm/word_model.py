@@ -1,16 +1,13 @@
 """What models of words on the thesis's BiLSTM share (Clark's thesis, 4.2.1, 4.3.1)."""
 
 import keras
-import numpy as np
 from keras import ops
 
-from keras_corrupt.cross_view.bilstm.cost import bilstm_parameters
 from keras_corrupt.cross_view.bilstm.encoder import BiLSTMEncoder
-from keras_corrupt.cross_view.cost import bilstm_update_flops
 from keras_corrupt.cross_view.model import check_rates
 from keras_corrupt.cross_view.preset_model import PresetModel
 from keras_corrupt.cross_view.presets import PRESETS
-from keras_corrupt.cross_view.text.batches import WordBatches, in_order
+from keras_corrupt.cross_view.text.batches import WordBatches
 from keras_corrupt.cross_view.text.sentences import Sentences
 from keras_corrupt.cross_view.text.vocabulary import WordVocabulary
 from keras_corrupt.tokenizers.texts import word_lists
@@ -20,8 +17,16 @@ class WordModel(PresetModel):
     """A model on `BiLSTMEncoder`: vocabulary, dropout, presets.
 
     It reads a dict of int32 arrays: `word_ids` and `padding_mask`, `[batch, length]`,
-    `character_ids`, `[batch, length, characters]`, and what `CrossViewModel` says. A
-    subclass says what its modules read, of what `states` returns.
+    `character_ids`, `[batch, length, characters]`, and what `CrossViewModel` says.
+
+    A subclass defines:
+
+    - `views_of(layers, inputs)`, what each module reads of what `states` returns, a
+      dict; `"full"` is the primary one's.
+    - `decoded(logits)`, what is predicted for each word of a sentence whose logits are
+      `[words, classes]`, in NumPy.
+    - `module_parameters(width, hidden_size, num_labels)`, a class method: the number of
+      the primary module's weights.
 
     Args:
         words: The vocabulary's words: see `WordVocabulary`.
@@ -30,16 +35,17 @@ class WordModel(PresetModel):
         encoder: Sizes of `BiLSTMEncoder` other than its own; or the encoder of another
             model with this vocabulary, to train both together.
         hidden_size: Width of the prediction modules' hidden layers.
-        views: See `CrossViewModel`.
+        views: See `CrossViewModel`; all `known_views` if not given.
         labelled_dropout: Dropout rate of words and LSTMs on labelled sentences.
         unlabelled_dropout: That on unlabelled ones.
-        label_smoothing: See `CrossViewModel`.
+        label_smoothing: See `CrossViewModel`; `usual_smoothing` if not given.
         tokenizer: `None`; presets of other models have one.
         kwargs: Others of `CrossViewModel`.
     """
 
     presets = PRESETS
     network_arguments = {"encoder": BiLSTMEncoder}
+    usual_smoothing = 0.0
     tokenizer = None
 
     def __init__(
@@ -49,13 +55,16 @@ class WordModel(PresetModel):
         labels,
         encoder=None,
         hidden_size=512,
-        views=(),
+        views=None,
         labelled_dropout=0.5,
         unlabelled_dropout=0.2,
-        label_smoothing=0.0,
+        label_smoothing=None,
         tokenizer=None,
         **kwargs,
     ):
+        views = self.known_views if views is None else views
+        if label_smoothing is None:
+            label_smoothing = self.usual_smoothing
         super().__init__(labels, views, label_smoothing, **kwargs)
         check_rates(
             labelled_dropout=labelled_dropout, unlabelled_dropout=unlabelled_dropout
@@ -87,43 +96,13 @@ class WordModel(PresetModel):
             for view in self.module_views
         ]
 
-    # === What a subclass defines ===
-
-    def views_of(self, layers, inputs):
-        """Returns what each module reads, a dict; `"full"` is the primary one's.
-
-        Args:
-            layers: What `states` returned.
-            inputs: The model's inputs.
-        """
-        raise NotImplementedError
-
-    def decoded(self, logits):
-        """Returns what is predicted for each word of a sentence.
-
-        Args:
-            logits: Those of its words, `[words, classes]`, a NumPy array.
-        """
-        raise NotImplementedError
-
-    @classmethod
-    def module_parameters(cls, width, hidden_size, num_labels):
-        """Counts the weights of the primary module."""
-        raise NotImplementedError
-
     # === What `CrossViewModel` asks for ===
 
     def encode(self, inputs, training=False, noise=None):
         return self.views_of(self.states(inputs, training, noise), inputs)
 
     def states(self, inputs, training=False, noise=None):
-        """Returns what `BiLSTMEncoder` does, with the dropout of each sentence's kind.
-
-        Args:
-            inputs: The model's inputs.
-            training: Whether dropout is active.
-            noise: See `CrossViewModel.encode`.
-        """
+        """Returns all layers' states, with the dropout of each sentence's kind."""
         return self.encoder(inputs, self.dropout_rates(inputs, training), noise)
 
     def dropout_rates(self, inputs, training):
@@ -157,8 +136,9 @@ class WordModel(PresetModel):
     def batches(self, sentences, labels=None, batch_size=64, seed=None):
         return WordBatches(sentences, self.vocabulary, labels, batch_size, seed)
 
-    def update_flops(self, length):
-        return bilstm_update_flops(self, length)
+    def forward_flops(self, length, training=False):
+        encoder = self.encoder.flops(length, self.vocabulary.WIDTH)
+        return encoder + self.primary.flops(length)
 
     @property
     def reads(self):
@@ -173,10 +153,8 @@ class WordModel(PresetModel):
         sentences = word_lists(sentences)
         found = [[] for _ in sentences]
         batches = self.batches(Sentences(sentences), batch_size=batch_size)
-        for rows, inputs, _ in in_order(batches):
-            logits = np.array(self.predict_on_batch(inputs)["logits"])
-            for i, row in zip(rows, logits, strict=False):
-                found[i] = self.decoded(row[: len(sentences[i])])
+        for i, logits in self.predicted(batches):
+            found[i] = self.decoded(logits[: len(sentences[i])])
         return found
 
     # === Presets ===
@@ -202,7 +180,7 @@ class WordModel(PresetModel):
         check_sizes(hidden, *sizes.values())
         width = 2 * sizes["projection_size"] * len(sizes["hidden_sizes"])
         module = cls.module_parameters(width, hidden, len(config["labels"]))
-        return bilstm_parameters(sizes) + module
+        return BiLSTMEncoder.parameters(sizes) + module
 
     def get_config(self):
         sizes = {

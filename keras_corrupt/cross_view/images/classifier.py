@@ -6,8 +6,6 @@ import keras
 import numpy as np
 from keras import ops
 
-from keras_corrupt.cross_view.adversarial import of_norm
-from keras_corrupt.cross_view.cost import image_update_flops
 from keras_corrupt.cross_view.images.batches import ImageBatches
 from keras_corrupt.cross_view.images.encoder import (
     CHANNELS,
@@ -17,6 +15,7 @@ from keras_corrupt.cross_view.images.encoder import (
 )
 from keras_corrupt.cross_view.images.preprocessing import Preprocessing
 from keras_corrupt.cross_view.model import check_rates
+from keras_corrupt.cross_view.noise import of_norm
 from keras_corrupt.cross_view.preset_model import PresetModel
 from keras_corrupt.cross_view.presets import IMAGE_PRESETS
 from keras_corrupt.encoders.cost import dense_flops, dense_parameters
@@ -54,9 +53,9 @@ class RegionModules(keras.layers.Layer):
         return ops.einsum("bri,ric->brc", features, self.kernel) + self.bias
 
     def flops(self, length):
-        """Counts `length` images, forward; `encoders/cost.py` has the rules."""
+        """Counts one image, forward; `encoders/cost.py` has the rules."""
         regions, width, classes = self.kernel.shape
-        return length * regions * dense_flops(width, classes)
+        return regions * dense_flops(width, classes)
 
 
 @keras.saving.register_keras_serializable(package="keras_corrupt")
@@ -85,8 +84,6 @@ class CrossViewImageClassifier(PresetModel):
         vat_norm: The norm of noise of either kind, for an image.
         labelled_dropout: Dropout rate on labelled images.
         unlabelled_dropout: That on unlabelled ones.
-        cross_view_weight: What the loss on unlabelled images counts, a sum over all
-            modules, beside that on labelled ones.
         label_smoothing: See `CrossViewModel`.
         tokenizer: `None`; presets of other models have one.
         kwargs: Others of `CrossViewModel`.
@@ -104,6 +101,7 @@ class CrossViewImageClassifier(PresetModel):
     presets = IMAGE_PRESETS
     network_arguments = {}
     known_views = ("regions",)
+    compact = staticmethod(np.asarray)
     tokenizer = None
 
     def __init__(
@@ -118,7 +116,6 @@ class CrossViewImageClassifier(PresetModel):
         labelled_dropout=0.5,
         unlabelled_dropout=0.5,
         label_smoothing=0.0,
-        cross_view_weight=1.0,
         tokenizer=None,
         **kwargs,
     ):
@@ -131,12 +128,10 @@ class CrossViewImageClassifier(PresetModel):
                 f"`perturbation` must be one of {', '.join(PERTURBATIONS)}, and "
                 f"`views` of regions, vat; got {perturbation!r} and {views}."
             )
-        if not cross_view_weight > 0:
-            raise ValueError(
-                f"`cross_view_weight` must be above 0; got {cross_view_weight!r}."
-            )
-        self.cross_view_weight = cross_view_weight
         self.perturbation = perturbation
+        #: The kinds of noise that views see.
+        self.noises = {perturbation} - {"none"} if "regions" in views else set()
+        self.noises |= {"adversarial"} if "vat" in views else set()
         self.labelled_dropout = labelled_dropout
         self.unlabelled_dropout = unlabelled_dropout
         made = {"dtype": self.dtype_policy}
@@ -195,7 +190,7 @@ class CrossViewImageClassifier(PresetModel):
         with self.teaching():
             targets = ops.softmax(ops.cast(self.teach(inputs), "float32"))
         found, adversarial = [], None
-        if "vat" in self.views or self.perturbation == "adversarial":
+        if "adversarial" in self.noises:
             noise = self.adversarial_noise(inputs, targets)
             adversarial = self.encode(inputs, True, noise)
         if self.auxiliary:
@@ -216,12 +211,19 @@ class CrossViewImageClassifier(PresetModel):
 
     def classes_of(self, labels):
         """Returns the class of each image, int `[images]`, -1 for a label unknown."""
-        index_of = {label: i for i, label in enumerate(self.labels)}
-        return np.array([index_of.get(label, -1) for label in labels])
+        return super().classes_of([labels])
 
-    def update_flops(self, length=1):
-        """Counts the FLOPs of an update, for `length` images: see `cost`."""
-        return length * image_update_flops(self)
+    def forward_flops(self, length, training=False):
+        head = dense_flops(*self.primary.kernel.shape)
+        return self.encoder.flops(training) + head
+
+    @property
+    def student_passes(self):
+        """How many passes noise takes: one of a kind is for all that sees it."""
+        return len(self.noises)
+
+    def teaching_flops(self, length):
+        return self.forward_flops(length) * (1 + 2 * ("adversarial" in self.noises))
 
     def predictions(self, images, batch_size=128):
         """Returns the label of each image, uint8 `[images, *image_shape]`."""
@@ -232,12 +234,8 @@ class CrossViewImageClassifier(PresetModel):
                 f"`images` must be uint8 [images, {', '.join(map(str, shape))}]; got "
                 f"{images.dtype} {list(images.shape)}."
             )
-        batches, found = self.batches(images, batch_size=batch_size), []
-        for number in range(len(batches)):
-            inputs, _ = batches.batch(number)
-            logits = np.array(self.predict_on_batch(inputs)["logits"])
-            found += [self.labels[i] for i in logits.argmax(axis=-1)]
-        return found[: len(images)]
+        batches = self.batches(images, batch_size=batch_size)
+        return [self.labels[x.argmax()] for _, x in self.predicted(batches)]
 
     # === Presets ===
 
@@ -275,7 +273,7 @@ class CrossViewImageClassifier(PresetModel):
             "labelled_dropout": self.labelled_dropout,
             "unlabelled_dropout": self.unlabelled_dropout,
             "label_smoothing": self.label_smoothing,
-            "cross_view_weight": self.cross_view_weight,
+            "cross_view_weight": self.cross_view_weight.weight,
             "name": self.name,
             "dtype": self.dtype_policy.name,
         }

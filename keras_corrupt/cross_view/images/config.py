@@ -16,8 +16,8 @@ class ImageConfig(CrossViewConfig):
     Settings that it does not name are those of their paper (2018) and code.
     """
 
-    TRAIN = "train_images"
     EXAMPLES = "images"
+    OF_MODEL = ("preprocessing", "perturbation", "labelled_dropout")
 
     preset: str = "base"
     """Size of the network: tiny or base."""
@@ -43,9 +43,6 @@ class ImageConfig(CrossViewConfig):
     """What is added to the images that auxiliary modules see."""
     vat_norm: float = 8.0
     """The norm of what is added to an image, of either kind."""
-    cross_view_weight: float = 1.0
-    """What the loss on unlabelled images counts, a sum over all modules. 1 is the
-    thesis's equation; at the beginning of a run less can be needed."""
     steps: int = 96_000
     """Updates, labelled and unlabelled ones."""
     batch_size: int = 128

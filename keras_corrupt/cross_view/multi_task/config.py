@@ -21,4 +21,7 @@ class CrossViewMultiTaskConfig(CrossViewConfig):
     mean_teacher: tyro.conf.Suppress[float] = 0.0
     freeze_encoder: tyro.conf.Suppress[bool] = False
 
-    TRAIN = "train_together"
+    def model_arguments(self):
+        """Returns arguments of each task's model, which has all views of its kind."""
+        found = super().model_arguments()
+        return {n: v for n, v in found.items() if n != "views" or not self.unlabelled}

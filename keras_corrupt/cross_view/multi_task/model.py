@@ -8,7 +8,6 @@ ones learn from that.
 import keras
 from keras import ops
 
-from keras_corrupt.cross_view.cost import multi_task_update_flops
 from keras_corrupt.kernels import FusedSteps
 
 #: The number of a sentence's task where the sentence is every task's.
@@ -41,6 +40,7 @@ class CrossViewMultiTask(FusedSteps, keras.Model):
         self.names = list(parts)
         self.parts = list(parts.values())
         self.encoder = self.parts[0].encoder
+        self.cross_view_weight = self.parts[0].cross_view_weight
         self.supervised_tracker = keras.metrics.Mean(name="supervised_loss")
         if self.learns_from_text:
             self.cross_view_tracker = keras.metrics.Mean(name="cross_view_loss")
@@ -64,6 +64,7 @@ class CrossViewMultiTask(FusedSteps, keras.Model):
             own.append((part, part_inputs, part.views_of(layers, part_inputs)))
         found = [{"logits": self.logits(*each, training)} for each in own]
         if training and self.learns_from_text:
+            self.cross_view_weight.count(inputs)
             learned = self.learned(inputs, own)
             for outputs, (targets, *auxiliary) in zip(found, learned, strict=True):
                 outputs |= {"targets": targets, "auxiliary": auxiliary}
@@ -93,9 +94,7 @@ class CrossViewMultiTask(FusedSteps, keras.Model):
     def learned(self, inputs, own):
         """Returns each part's targets and auxiliary logits; zeros without text.
 
-        Args:
-            inputs: The model's inputs.
-            own: Each part, its inputs, and the views that its modules have in training.
+        `own` are each part, its inputs, and the views that its modules have.
         """
 
         def compute():
@@ -123,7 +122,7 @@ class CrossViewMultiTask(FusedSteps, keras.Model):
             if "auxiliary" in outputs:
                 cross_view, words = part.cross_view_loss(inputs, outputs)
                 self.cross_view_tracker.update_state(cross_view, words)
-                total = total + cross_view
+                total = total + self.cross_view_weight.value() * cross_view
                 total = total + part.labelled_auxiliary_loss(inputs, y, outputs)
         return total
 
@@ -141,5 +140,17 @@ class CrossViewMultiTask(FusedSteps, keras.Model):
         return [module for part in self.parts for module in part.auxiliary]
 
     def update_flops(self, length):
-        """Counts the FLOPs of an update, for one sentence: see `cost`."""
-        return multi_task_update_flops(self, length)
+        """Counts an update, for one sentence, mean of both kinds of batches.
+
+        On text without labels the encoder runs once for the targets of all tasks, and
+        once for all that learn from these. See `CrossViewModel.update_flops`.
+        """
+        encoder = self.encoder.flops(length, self.parts[0].vocabulary.WIDTH)
+        primary = sum(part.primary.flops(length) for part in self.parts)
+        labelled = 3 * (encoder + primary / len(self.parts))
+        if not self.learns_from_text:
+            return labelled
+        modules = 3 * sum(module.flops(length) for module in self.auxiliary)
+        if self.parts[0].modules_learn_labels:
+            labelled += modules / len(self.parts)
+        return (labelled + 4 * encoder + primary + modules) / 2

@@ -6,17 +6,9 @@ from keras import ops
 
 from keras_corrupt.cross_view.bilstm.word_model import WordModel
 from keras_corrupt.cross_view.parsing.trees import best_heads
+from keras_corrupt.cross_view.views import VIEW_PAIRS
 from keras_corrupt.encoders.cost import dense_flops, dense_parameters
 
-#: What a parser's auxiliary modules can see: for a candidate edge's head, and for its
-#: dependent, the word and those before it, or the word and those after it.
-VIEW_PAIRS = (
-    "forward_forward",
-    "forward_backward",
-    "backward_forward",
-    "backward_backward",
-    "full",
-)
 #: The score of a head that is none.
 IMPOSSIBLE = -1e9
 
@@ -42,17 +34,10 @@ class BiaffineModule(keras.layers.Layer):
         for layer in (self.head, self.dependent):
             layer.build((None, None, width))
         #: What stands for the root where a word has states.
-        self.root = self.add_weight(
-            name="root", shape=(width,), initializer="glorot_uniform"
-        )
-        self.shared = self.add_weight(
-            name="shared", shape=(size, size), initializer="glorot_uniform"
-        )
-        self.by_relation = self.add_weight(
-            name="by_relation",
-            shape=(self.num_relations, size, size),
-            initializer="glorot_uniform",
-        )
+        self.root = self.add_weight((width,), "glorot_uniform", name="root")
+        self.shared = self.add_weight((size, size), "glorot_uniform", name="shared")
+        shape = self.num_relations, size, size
+        self.by_relation = self.add_weight(shape, "glorot_uniform", name="by_relation")
 
     def call(self, states):
         """Scores all heads and relations of each word.
@@ -86,26 +71,6 @@ class BiaffineModule(keras.layers.Layer):
         return hidden + edges
 
 
-def view_pairs_of(layers, words):
-    """Returns what each module reads; see `BiaffineModule.call`.
-
-    Only the first layer's directions are restricted: higher layers read both.
-
-    Args:
-        layers: What `BiLSTMEncoder` returns.
-        words: Where there are words, `[batch, length]`.
-    """
-    forward, backward = layers[0]
-    whole = ops.concatenate([states for layer in layers for states in layer], -1)
-    return {
-        "forward_forward": (forward, forward, words),
-        "forward_backward": (forward, backward, words),
-        "backward_forward": (backward, forward, words),
-        "backward_backward": (backward, backward, words),
-        "full": (whole, whole, words),
-    }
-
-
 @keras.saving.register_keras_serializable(package="keras_corrupt")
 class CrossViewParser(WordModel):
     """Parses sentences, and learns from text without trees what its views agree on.
@@ -114,14 +79,9 @@ class CrossViewParser(WordModel):
     together: `head * len(labels) + relation`, where the head is a word counted from 1,
     or 0 for the root. What is predicted is the best tree with one word at the root.
 
-    Args:
-        words: See `WordModel`; so for `characters` and what is not listed.
-        characters: See there.
-        labels: The names of all relations.
-        views: See `CrossViewModel`; the first part of each name is what is seen of
-            heads, the second of dependents.
-        vat_norm: See there.
-        kwargs: Others of `WordModel`; `label_smoothing` is for taggers.
+    Args are those of `WordModel`: `labels` are the names of all relations, the first
+    part of each view's name is what is seen of heads, the second of dependents, and
+    `label_smoothing` is for taggers.
 
     Example:
 
@@ -133,12 +93,8 @@ class CrossViewParser(WordModel):
 
     known_views = VIEW_PAIRS
 
-    def __init__(
-        self, words, characters, labels, views=VIEW_PAIRS, vat_norm=1.0, **kwargs
-    ):
-        super().__init__(
-            words, characters, labels, views=views, vat_norm=vat_norm, **kwargs
-        )
+    def __init__(self, *args, vat_norm=1.0, **kwargs):
+        super().__init__(*args, vat_norm=vat_norm, **kwargs)
         if self.label_smoothing:
             raise ValueError(
                 "`label_smoothing` must be 0 for a parser, whose classes differ from "
@@ -154,7 +110,15 @@ class CrossViewParser(WordModel):
         return made
 
     def views_of(self, layers, inputs):
-        return view_pairs_of(layers, inputs["padding_mask"])
+        (forward, backward), words = layers[0], inputs["padding_mask"]
+        whole = ops.concatenate([states for layer in layers for states in layer], -1)
+        return {
+            "forward_forward": (forward, forward, words),
+            "forward_backward": (forward, backward, words),
+            "backward_forward": (backward, forward, words),
+            "backward_backward": (backward, backward, words),
+            "full": (whole, whole, words),
+        }
 
     def num_classes(self, inputs):
         return (ops.shape(inputs["padding_mask"])[1] + 1) * len(self.labels)

@@ -1,13 +1,13 @@
 """What a run of Cross-View Training is, and its command line."""
 
 import dataclasses
-import importlib
 import sys
 from typing import Literal
 
 import tyro
 
 from keras_corrupt.cross_view.presets import PRESETS
+from keras_corrupt.cross_view.views import BASELINES, VIEW_PAIRS, VIEWS
 from keras_corrupt.devices.interrupts import ends_in_a_line
 from keras_corrupt.devices.log_level import hide_start_up_lines
 from keras_corrupt.downstream.finetune import in_flags
@@ -28,6 +28,8 @@ BOUNDS = {
     "word_dropout": Bounds(0, 1),
     "vat_norm": Bounds(0, above=True),
     "cross_view_weight": Bounds(0, above=True),
+    "cross_view_ramp": Bounds(0),
+    "length_penalty": Bounds(0),
     "confidence": Bounds(0, 1),
     "mean_teacher": Bounds(0, 1),
     "lstm_size": Bounds(2),
@@ -38,18 +40,6 @@ BOUNDS = {
     "max_length": Bounds(1),
 }
 
-
-View = Literal["forward", "backward", "future", "past", "full", "word_dropout", "vat"]
-#: What a parser's modules see of candidate heads, and of dependents.
-ViewPair = Literal[
-    "forward_forward",
-    "forward_backward",
-    "backward_forward",
-    "backward_backward",
-    "full",
-    "word_dropout",
-    "vat",
-]
 
 #: What fields that are not given are on the thesis's networks: table 4.1's, but for
 #: unlabelled sentences, of which its code keeps 0.8, where the table drops 0.8.
@@ -64,6 +54,19 @@ PRETRAINED = {
     "labelled_dropout": 0.1,
     "unlabelled_dropout": 0.1,
 }
+#: Fields that are arguments of all models.
+OF_ALL_MODELS = (
+    "views",
+    "unlabelled_dropout",
+    "label_smoothing",
+    "word_dropout",
+    "vat_norm",
+    "hard_targets",
+    "confidence",
+    "cross_view_weight",
+    "cross_view_ramp",
+    "dtype",
+)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -103,7 +106,13 @@ class CrossViewConfig:
     auxiliary modules learn labels, too, by gradients that end at what they read and
     count in `clip_norm`. Not the thesis's: a module that has learned nothing yet
     teaches errors, or pulls at the states of all."""
-    views: tuple[View, ...] = ("forward", "backward", "future", "past", "full")
+    cross_view_weight: float = 1.0
+    """What the loss on what has no labels, a sum over all modules, counts beside that
+    on labels. 1 is the thesis's."""
+    cross_view_ramp: int = 0
+    """Updates on what has no labels over which that weight rises linearly from 0; 0
+    for the same weight throughout, the thesis's."""
+    views: tuple[Literal[(*VIEWS, *BASELINES)], ...] = VIEWS
     """What the auxiliary modules see of a sentence. With `word_dropout` or `vat` alone
     the primary module learns from itself: the thesis's baselines (4.3.2)."""
     word_dropout: float = 0.1
@@ -169,8 +178,6 @@ class CrossViewConfig:
     FILES = ("unlabelled", "word_vectors", "train", "dev", "test", "task_file")
     #: Fields that are arguments of the model, beside those that all models have.
     OF_MODEL = ()
-    #: What of this part of the package runs it.
-    TRAIN = "train"
     #: What it learns from.
     EXAMPLES = "sentences"
 
@@ -201,6 +208,17 @@ class CrossViewConfig:
                 f"{self.preset} is none. Leave it out, or name such a preset."
             )
         return dataclasses.replace(self, **missing)
+
+    def files(self):
+        """Returns split -> its files, of the fields that recipes have for them."""
+        found = {split: getattr(self, split) for split in ("train", "dev", "test")}
+        return {split: files for split, files in found.items() if files}
+
+    def model_arguments(self):
+        """Returns the fields that are arguments of the model."""
+        fields = (*OF_ALL_MODELS, *self.OF_MODEL)
+        found = {name: getattr(self, name) for name in fields}
+        return found if self.unlabelled else found | {"views": ()}
 
     def check(self):
         """Raises a `ValueError` for a setting that cannot work; names the flag."""
@@ -256,13 +274,7 @@ class CrossViewConfig:
 class ParsingConfig(CrossViewConfig):
     """That of a parser, where the thesis's values differ."""
 
-    views: tuple[ViewPair, ...] = (
-        "forward_forward",
-        "forward_backward",
-        "backward_forward",
-        "backward_backward",
-        "full",
-    )
+    views: tuple[Literal[(*VIEW_PAIRS, *BASELINES)], ...] = VIEW_PAIRS
     """What the auxiliary modules see of a candidate edge's head and dependent. With
     `word_dropout` or `vat` alone the primary module learns from itself: the thesis's
     baselines (4.3.2)."""
@@ -288,7 +300,7 @@ def main(config, make_task, description):
     )
 
     # Not above: help needs no Keras.
-    train = getattr(importlib.import_module("keras_corrupt.cross_view"), config.TRAIN)
+    from keras_corrupt.cross_view.run.runner import train
     from keras_corrupt.training.callbacks import NonFiniteLossError
     from keras_corrupt.training.checkpoint import CheckpointError
     from keras_corrupt.training.out_of_memory import OutOfMemoryError

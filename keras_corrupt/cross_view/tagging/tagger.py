@@ -4,16 +4,12 @@ import keras
 from keras import ops
 
 from keras_corrupt.cross_view.bilstm.word_model import WordModel
-from keras_corrupt.cross_view.model import VIEWS
 
 
 def views_of(layers):
-    """Returns what each module reads, a dict of `[batch, length, ...]`.
+    """Returns what each module reads of `BiLSTMEncoder`, `[batch, length, ...]`.
 
     Only the first layer's directions are restricted: higher layers read both.
-
-    Args:
-        layers: What `BiLSTMEncoder` returns.
     """
     forward, backward = layers[0]
     return {
@@ -29,13 +25,7 @@ def views_of(layers):
 class CrossViewTagger(WordModel):
     """Tags words, and learns from text without tags what its views agree on.
 
-    Args:
-        words: See `WordModel`; so for `characters` and what is not listed.
-        characters: See there.
-        labels: The names of all tags.
-        views: See `CrossViewModel`.
-        label_smoothing: See there.
-        kwargs: Others of `WordModel`.
+    Args are those of `WordModel`; `labels` are the names of all tags.
 
     Example:
 
@@ -45,17 +35,10 @@ class CrossViewTagger(WordModel):
     [2, 1]
     """
 
-    def __init__(
-        self, words, characters, labels, views=VIEWS, label_smoothing=0.1, **kwargs
-    ):
-        super().__init__(
-            words,
-            characters,
-            labels,
-            views=views,
-            label_smoothing=label_smoothing,
-            **kwargs,
-        )
+    usual_smoothing = 0.1
+
+    def __init__(self, *args, **kwargs):
+        super().__init__(*args, **kwargs)
         self.add_modules()
 
     def views_of(self, layers, inputs):

@@ -8,7 +8,7 @@ from itertools import chain
 
 from keras_corrupt.files.text import text_lines
 from keras_corrupt.files.whole import whole_file
-from keras_corrupt.tasks.task import Split, Task
+from keras_corrupt.tasks.task import Split, Task, check_splits
 
 # Columns of CoNLL-U.
 _ID, _FORM, _UPOS, _HEAD, _DEPREL, _DEPS = 0, 1, 3, 6, 7, 8
@@ -66,11 +66,7 @@ class DependencyTask(Task):
     main_metric = "las"
 
     def __init__(self, name, files, punctuation=True, subtypes=False):
-        if "train" not in files or not any(s.startswith("dev") for s in files):
-            raise ValueError(
-                "`files` needs a 'train' and a 'dev' (or 'dev_...') split; got "
-                f"{sorted(files)}."
-            )
+        check_splits(files)
         self.name = name
         self.splits = {
             split: read_dependencies(

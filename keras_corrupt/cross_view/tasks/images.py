@@ -13,7 +13,7 @@ from collections import Counter
 import numpy as np
 
 from keras_corrupt.files.whole import whole_file
-from keras_corrupt.tasks.task import Split, Task
+from keras_corrupt.tasks.task import Split, Task, check_splits
 
 #: Height, width and colours of CIFAR-10's images, and bytes of a record.
 CIFAR_SHAPE = (32, 32, 3)
@@ -52,11 +52,7 @@ class ImageTask(Task):
     main_metric = "accuracy"
 
     def __init__(self, name, files, num_classes=10, max_train=None):
-        if "train" not in files or not any(s.startswith("dev") for s in files):
-            raise ValueError(
-                "`files` needs a 'train' and a 'dev' (or 'dev_...') split; got "
-                f"{sorted(files)}."
-            )
+        check_splits(files)
         if not num_classes >= 2:
             raise ValueError(f"`num_classes` must be 2 or more; got {num_classes!r}.")
         self.name = name

@@ -8,7 +8,7 @@ from collections import Counter
 from keras_corrupt.cross_view.tasks.words import split_joined, split_words
 from keras_corrupt.files.text import text_lines
 from keras_corrupt.files.whole import whole_file
-from keras_corrupt.tasks.task import Split, Task
+from keras_corrupt.tasks.task import Split, Task, check_splits
 
 #: How sacrebleu can divide text into words; those that need no other library.
 BLEU_TOKENIZERS = ("13a", "intl", "zh", "char", "none")
@@ -53,11 +53,7 @@ class TranslationTask(Task):
         max_train=None,
         bleu_tokenizer=None,
     ):
-        if "train" not in files or not any(s.startswith("dev") for s in files):
-            raise ValueError(
-                "`files` needs a 'train' and a 'dev' (or 'dev_...') split; got "
-                f"{sorted(files)}."
-            )
+        check_splits(files)
         for split, paths in files.items():
             needed = (1, 2) if split.startswith("test") else (2,)
             if isinstance(paths, str) or len(paths) not in needed:

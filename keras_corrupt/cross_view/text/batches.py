@@ -38,7 +38,11 @@ class SentenceBatches:
         return -(-len(self.sentences) // self.batch_size)
 
     def rows(self, number):
-        """Returns the sentences of a batch, counted from 0 on, and their length."""
+        """Returns the sentences of a batch, counted from 0 on."""
+        return self.planned(number)[0]
+
+    def planned(self, number):
+        """Returns the sentences of a batch, and the length that they are padded to."""
         pass_number, index = divmod(number, len(self))
         return self.plan_of(pass_number)[index]
 
@@ -63,7 +67,7 @@ class SentenceBatches:
         Returns:
             `(inputs, tags)`: see `CrossViewModel`.
         """
-        inputs, tags = self.assembled(*self.rows(number))
+        inputs, tags = self.assembled(*self.planned(number))
         labelled = np.full(self.batch_size, self.labels is not None, "int32")
         return {**inputs, "labelled": labelled}, tags
 
@@ -71,12 +75,7 @@ class SentenceBatches:
 class WordBatches(SentenceBatches):
     """Batches of whole words and of their letters, which `BiLSTMEncoder` reads.
 
-    Args:
-        sentences: See `SentenceBatches`.
-        vocabulary: The model's `WordVocabulary`.
-        labels: See there; so for the others.
-        batch_size: See there.
-        seed: See there.
+    Args are those of `SentenceBatches`, and the model's `WordVocabulary`.
     """
 
     def __init__(self, sentences, vocabulary, labels, batch_size, seed=None):
@@ -110,12 +109,7 @@ class PieceBatches(SentenceBatches):
 
     A sentence that is longer than the tagger reads is cut between words.
 
-    Args:
-        sentences: See `SentenceBatches`.
-        tagger: The `TokenTagger`.
-        labels: See there; so for the others.
-        batch_size: See there.
-        seed: See there.
+    Args are those of `SentenceBatches`, and the `TokenTagger`.
     """
 
     def __init__(self, sentences, tagger, labels, batch_size, seed=None):
@@ -175,9 +169,3 @@ def alternating(kinds, step=0, count=tf.data.INFINITE_CARDINALITY, first=0):
             number += 1
 
     return as_dataset(batches, kinds[0].batch(0), count)
-
-
-def in_order(batches):
-    """Yields `(rows, inputs, tags)` of all batches of a pass."""
-    for number in range(len(batches)):
-        yield batches.rows(number)[0], *batches.batch(number)

@@ -9,13 +9,8 @@ from keras_corrupt.downstream.batches import LENGTHS
 class TranslationBatches(WordBatches):
     """Batches of sentences and of their translations.
 
-    Args:
-        sentences: See `SentenceBatches`.
-        vocabulary: See `WordBatches`.
-        labels: For each sentence the classes of its translation's words, the end's
-            included; or `None`.
-        batch_size: See `SentenceBatches`.
-        seed: See there.
+    Args are those of `WordBatches`; labels are for each sentence the classes of its
+    translation's words, the end's included.
     """
 
     def assembled(self, rows, length):

@@ -6,13 +6,16 @@ from keras import ops
 IMPOSSIBLE = -1e9
 
 
-def beam_search(step, states, first_id, end_id, limits, length, beam_size):
+def beam_search(
+    step, states, first_id, end_id, limits, length, beam_size, length_penalty=0.0
+):
     """Finds likely sequences, each ended by `end_id`.
 
-    A sequence's score is the sum of its log probabilities, that of its end included.
-    At each step the `beam_size` best ones are kept, those that have ended among them.
-    Scores only fall, so a search is over when the best one has ended; a sequence that
-    reaches its limit is ended there.
+    A sequence's score is the sum of its log probabilities, that of its end included,
+    divided by ((5 + ids) / 6) ** length_penalty (Wu et al., 2016, equation 14). At each
+    step the `beam_size` best ones are kept, those that have ended among them. Sums only
+    fall, so a search is over when the best one has ended and no other one could be
+    better at its limit. A sequence that reaches its limit is ended there.
 
     Args:
         step: Function of the last ids, int32 `[batch, beam]`, and states, that returns
@@ -25,6 +28,7 @@ def beam_search(step, states, first_id, end_id, limits, length, beam_size):
         length: Int or int32 scalar. The greatest of the limits, or more.
         beam_size: Int. With as many as there are sequences the result is the best one
             of all.
+        length_penalty: Float. At 0 short sequences are the likelier ones.
 
     Returns:
         int32 `[batch, length]`, `end_id` from its first one on, and float32 `[batch]`,
@@ -35,15 +39,22 @@ def beam_search(step, states, first_id, end_id, limits, length, beam_size):
     found = ops.full((*kept, length), end_id, dtype="int32")
     last = ops.full(kept, first_id, dtype="int32")
     # All are the same at first: one goes on.
-    scores = ops.where(ops.arange(beam_size) == 0, 0.0, IMPOSSIBLE)
-    scores = ops.broadcast_to(ops.cast(scores, "float32"), kept)
-    ended = ops.zeros(kept, "bool")
+    sums = ops.where(ops.arange(beam_size) == 0, 0.0, IMPOSSIBLE)
+    sums = ops.broadcast_to(ops.cast(sums, "float32"), kept)
+    sizes, ended = ops.zeros(kept, "int32"), ops.zeros(kept, "bool")
     limits = limits[:, None]
 
-    def goes_on(t, found, last, scores, ended, *states):
-        return ops.logical_and(t < length, ops.logical_not(ops.all(ended[:, 0])))
+    def score(sums, sizes):
+        share = (5.0 + ops.cast(sizes, "float32")) / 6.0
+        return sums / ops.power(share, length_penalty)
 
-    def extend(t, found, last, scores, ended, *states):
+    def goes_on(t, found, last, sums, sizes, ended, *states):
+        others = ops.where(ended, IMPOSSIBLE, score(sums, limits))
+        best = score(sums, sizes)[:, 0] >= ops.max(others, axis=1)
+        over = ops.all(ops.logical_and(ended[:, 0], best))
+        return ops.logical_and(t < length, ops.logical_not(over))
+
+    def extend(t, found, last, sums, sizes, ended, *states):
         logits, states = step(last, list(states))
         ways = ops.log_softmax(ops.cast(logits, "float32"), axis=-1)
         classes = logits.shape[-1]
@@ -52,9 +63,10 @@ def beam_search(step, states, first_id, end_id, limits, length, beam_size):
         ways = ops.where(ended[..., None], only_end, ways)
         must_end = ops.logical_and(t + 1 >= limits, ops.logical_not(ended))
         no_way = ops.logical_and(must_end[..., None], ops.logical_not(is_end))
-        ways = ops.where(no_way, IMPOSSIBLE, ways)
-        ways = ops.reshape(scores[..., None] + ways, (batch, beam_size * classes))
-        scores, best = ops.top_k(ways, beam_size)
+        ways = sums[..., None] + ops.where(no_way, IMPOSSIBLE, ways)
+        sizes = sizes + ops.cast(ops.logical_not(ended), "int32")
+        flat = (batch, beam_size * classes)
+        _, best = ops.top_k(ops.reshape(score(ways, sizes[..., None]), flat), beam_size)
         best = ops.cast(best, "int32")
         parents, last = best // classes, best % classes
 
@@ -64,12 +76,12 @@ def beam_search(step, states, first_id, end_id, limits, length, beam_size):
 
         here = ops.arange(length, dtype="int32") == t
         found = ops.where(here, last[..., None], of_parents(found))
-        ended = ops.logical_or(
-            ops.take_along_axis(ended, parents, axis=1), last == end_id
-        )
-        return t + 1, found, last, scores, ended, *map(of_parents, states)
+        sums = ops.take_along_axis(ops.reshape(ways, flat), best, axis=1)
+        sizes, ended = (ops.take_along_axis(x, parents, axis=1) for x in (sizes, ended))
+        ended = ops.logical_or(ended, last == end_id)
+        return t + 1, found, last, sums, sizes, ended, *map(of_parents, states)
 
     t = ops.zeros((), "int32")
-    start = (t, found, last, scores, ended, *states)
-    _, found, _, scores, *_ = ops.while_loop(goes_on, extend, start)
-    return found[:, 0], scores[:, 0]
+    start = (t, found, last, sums, sizes, ended, *states)
+    _, found, _, sums, sizes, *_ = ops.while_loop(goes_on, extend, start)
+    return found[:, 0], score(sums, sizes)[:, 0]

@@ -10,12 +10,19 @@ The LSTMs do not read a_t, so that decoders with other W_alpha, W_a and W_s have
 same states.
 """
 
+import math
+
 import keras
 from keras import ops
 
-from keras_corrupt.cross_view.bilstm.cost import CELL_FLOPS
-from keras_corrupt.cross_view.bilstm.encoder import RowDropout, forget_little
-from keras_corrupt.cross_view.bilstm.lstm import lstm_outputs, lstm_step
+from keras_corrupt.cross_view.bilstm.encoder import RowDropout
+from keras_corrupt.cross_view.bilstm.lstm import (
+    lstm_flops,
+    lstm_outputs,
+    lstm_parameters,
+    lstm_step,
+    lstm_weights,
+)
 from keras_corrupt.encoders.cost import SOFTMAX_FLOPS, dense_flops, dense_parameters
 
 #: The logit of a place where there is no word.
@@ -36,16 +43,11 @@ class LSTM(keras.layers.Layer):
         self.projection_size = projection_size
 
     def build(self, input_shape):
-        hidden, size = self.hidden_size, self.projection_size
-        # As in `BidirectionalLSTM`.
-        for name, shape, initializer in [
-            ("kernel", (input_shape[-1], 4 * hidden), "glorot_uniform"),
-            ("recurrent", (size, 4 * hidden), "orthogonal"),
-            ("bias", (4 * hidden,), forget_little),
-            ("projection", (hidden, size), "glorot_uniform"),
-        ]:
-            weight = self.add_weight(name=name, shape=shape, initializer=initializer)
-            setattr(self, name, weight)
+        sizes = input_shape[-1], self.hidden_size, self.projection_size
+        self.kernel, self.recurrent, self.bias, self.projection = (
+            self.add_weight(shape, initializer, name=name)
+            for name, (shape, initializer) in lstm_weights(*sizes).items()
+        )
 
     def gates(self, x):
         """Returns what words add to the gates, `[..., 4 * hidden]`."""
@@ -184,16 +186,32 @@ class Decoder(keras.layers.Layer):
         return x
 
     def flops(self, length):
-        """Counts one translation, forward; `encoders/bilstm_cost.py` has the rules."""
-        word, size = 0, self.projection_size
-        for lstm in self.lstms:
-            width, hidden = lstm.kernel.shape[0], lstm.hidden_size
-            gates = dense_flops(width, 4 * hidden) + 2 * size * 4 * hidden + 4 * hidden
-            word += gates + CELL_FLOPS * hidden + 2 * hidden * size
+        """Counts one translation, forward; see `BiLSTMEncoder.flops`."""
+        word = sum(
+            lstm_flops(lstm.kernel.shape[0], lstm.hidden_size, self.projection_size)
+            for lstm in self.lstms
+        )
         starts = sum(
             dense_flops(*start.kernel.shape) + start.units for start in self.starts
         )
         return length * word + starts
+
+    @staticmethod
+    def parameters(sizes, num_words, summary_size):
+        """Counts the weights of a decoder.
+
+        Args:
+            sizes: Dict of `embedding_size`, `hidden_sizes` and `projection_size`.
+            num_words: See the class.
+            summary_size: The width of what its first states are made of.
+        """
+        width, size = sizes["embedding_size"], sizes["projection_size"]
+        total = num_words * width
+        for hidden in sizes["hidden_sizes"]:
+            total += lstm_parameters(width, hidden, size)
+            total += dense_parameters(summary_size, hidden + size)
+            width = size
+        return total
 
 
 class AttentionModule(keras.layers.Layer):
@@ -213,16 +231,27 @@ class AttentionModule(keras.layers.Layer):
         self.attention_dropout = attention_dropout
 
     def build(self, source_size, state_size):
-        hidden, classes = self.hidden_size, self.num_classes
-        for name, shape in [
-            ("bilinear", (source_size, state_size)),
-            ("hidden", (source_size + state_size, hidden)),
-            ("output", (hidden, classes)),
-        ]:
-            weight = self.add_weight(
-                name=name, shape=shape, initializer="glorot_uniform"
-            )
-            setattr(self, f"{name}_kernel", weight)
+        shapes = self.shapes(
+            source_size, state_size, self.hidden_size, self.num_classes
+        )
+        self.bilinear_kernel, self.hidden_kernel, self.output_kernel = (
+            self.add_weight(shape, "glorot_uniform", name=name)
+            for name, shape in shapes.items()
+        )
+
+    @staticmethod
+    def shapes(source_size, state_size, hidden_size, num_classes):
+        """Returns name -> shape of the weights."""
+        return {
+            "bilinear": (source_size, state_size),
+            "hidden": (source_size + state_size, hidden_size),
+            "output": (hidden_size, num_classes),
+        }
+
+    @classmethod
+    def parameters(cls, *sizes):
+        """Counts the weights; see `shapes`."""
+        return sum(map(math.prod, cls.shapes(*sizes).values()))
 
     def keys(self, source):
         """Returns h^j W_alpha, `[batch, source length, state size]`.
@@ -274,26 +303,3 @@ class AttentionModule(keras.layers.Layer):
         word = 2 * (source + state) * self.hidden_size + self.hidden_size  # tanh
         word += 2 * self.hidden_size * self.num_classes
         return keys + length * (attention + word)
-
-
-def attention_parameters(source_size, state_size, hidden_size, num_classes):
-    """Counts the weights of an `AttentionModule`."""
-    hidden = (source_size + state_size) * hidden_size
-    return source_size * state_size + hidden + hidden_size * num_classes
-
-
-def decoder_parameters(sizes, num_words, summary_size):
-    """Counts the weights of a `Decoder`.
-
-    Args:
-        sizes: Dict of `embedding_size`, `hidden_sizes` and `projection_size`.
-        num_words: See there.
-        summary_size: The width of what its first states are made of.
-    """
-    width, size = sizes["embedding_size"], sizes["projection_size"]
-    total = num_words * width
-    for hidden in sizes["hidden_sizes"]:
-        total += (width + size + 1) * 4 * hidden + hidden * size
-        total += dense_parameters(summary_size, hidden + size)
-        width = size
-    return total

@@ -5,28 +5,22 @@ import numpy as np
 from keras import ops
 
 from keras_corrupt.cross_view import objective
-from keras_corrupt.cross_view.bilstm.cost import bilstm_parameters
+from keras_corrupt.cross_view.bilstm.encoder import BiLSTMEncoder
 from keras_corrupt.cross_view.bilstm.word_model import WordModel, check_sizes
-from keras_corrupt.cross_view.cost import translation_update_flops
 from keras_corrupt.cross_view.model import check_rates
 from keras_corrupt.cross_view.presets import TRANSLATION_PRESETS
 from keras_corrupt.cross_view.tasks.words import join_words, split_joined, split_words
-from keras_corrupt.cross_view.text.batches import in_order
 from keras_corrupt.cross_view.text.sentences import Sentences
 from keras_corrupt.cross_view.translation.batches import TranslationBatches
 from keras_corrupt.cross_view.translation.beam_search import beam_search
 from keras_corrupt.cross_view.translation.decoder import (
     AttentionModule,
     Decoder,
-    attention_parameters,
-    decoder_parameters,
 )
+from keras_corrupt.cross_view.views import TRANSLATION_VIEWS
 from keras_corrupt.models.loss import weighted_mean
 from keras_corrupt.tokenizers.texts import check_text, check_words, listed
 
-#: What a translator's auxiliary decoders see: the sentence through attention of which
-#: weights are dropped; a translation without its last word; or all of both.
-TRANSLATION_VIEWS = ("attention_dropout", "future", "full")
 #: Classes that are no words: a translation's end, and a word that is not known.
 END, UNKNOWN = 0, 1
 #: What an unknown word is in text.
@@ -54,8 +48,8 @@ class CrossViewTranslator(WordModel):
         in_words: Whether words are what stands between spaces, in sentences that are
             strings and in translations. Otherwise see `tasks/words.py`.
         decoder: Sizes of `Decoder`.
-        views: See `CrossViewModel`; of the baselines `"word_dropout"` alone.
         beam_size: Translations that beam search keeps.
+        length_penalty: See `beam_search`; the thesis names none.
         attention_dropout: The rate at which the decoder of that view loses attention
             weights. The thesis names none.
         target_smoothing: Label smoothing of the translations that were found.
@@ -83,23 +77,25 @@ class CrossViewTranslator(WordModel):
         labels,
         in_words=False,
         decoder=None,
-        views=TRANSLATION_VIEWS,
         beam_size=10,
+        length_penalty=0.0,
         attention_dropout=0.5,
         target_smoothing=0.1,
         hard_targets=True,
         confidence=0.0,
         **kwargs,
     ):
-        super().__init__(
-            words, characters, labels, views=views, hard_targets=hard_targets, **kwargs
-        )
+        super().__init__(words, characters, labels, hard_targets=hard_targets, **kwargs)
         check_rates(
             attention_dropout=attention_dropout, target_smoothing=target_smoothing
         )
         if type(beam_size) is not int or beam_size < 1:
             raise ValueError(
                 f"`beam_size` must be a positive whole number; got {beam_size!r}."
+            )
+        if not length_penalty >= 0:
+            raise ValueError(
+                f"`length_penalty` must be 0 or more; got {length_penalty!r}."
             )
         if not hard_targets or confidence:
             raise ValueError(
@@ -108,6 +104,7 @@ class CrossViewTranslator(WordModel):
             )
         self.in_words = in_words
         self.beam_size = beam_size
+        self.length_penalty = length_penalty
         self.attention_dropout = attention_dropout
         self.target_smoothing = target_smoothing
         self.decoder = Decoder(
@@ -157,8 +154,20 @@ class CrossViewTranslator(WordModel):
     def batches(self, sentences, labels=None, batch_size=64, seed=None):
         return TranslationBatches(sentences, self.vocabulary, labels, batch_size, seed)
 
-    def update_flops(self, length):
-        return translation_update_flops(self, length)
+    def forward_flops(self, length, training=False):
+        """Counts one sentence, whose translation is as long as it is."""
+        return super().forward_flops(length) + self.decoder.flops(length)
+
+    def teaching_flops(self, length):
+        """Counts a pass of the encoder, and of the decoder for each sequence kept.
+
+        The primary module, which learns from no translation that it finds, is
+        subtracted.
+        """
+        encoder = self.encoder.flops(length, self.vocabulary.WIDTH)
+        primary = self.primary.flops(length)
+        searching = self.beam_size * (self.decoder.flops(length) + primary)
+        return encoder + searching - 3 * primary
 
     @property
     def networks(self):
@@ -171,12 +180,11 @@ class CrossViewTranslator(WordModel):
     # === Sentences, and translations that are known ===
 
     def encode(self, inputs, training=False, noise=None):
-        """Returns what predictions are made of; see `CrossViewModel.encode`.
+        """Returns a dict of what predictions are made of.
 
-        Returns:
-            Dict of `source`, the states of the encoder's last layer, `[batch, length,
-            2 * projection]`, `words`, the padding mask, `first`, the decoder's first
-            states, and with `target_ids` what `read` returns of them.
+        That is `source`, the states of the encoder's last layer, `[batch, length,
+        2 * projection]`, `words`, the padding mask, `first`, the decoder's first
+        states, and with `target_ids` what `read` returns of them.
         """
         forward, backward = self.states(inputs, training, noise)[-1]
         words = inputs["padding_mask"]
@@ -193,17 +201,10 @@ class CrossViewTranslator(WordModel):
         return encoded
 
     def read(self, inputs, encoded, target_ids, training=False):
-        """Returns what decoders make of translations.
+        """Returns a dict of what decoders make of translations.
 
-        Args:
-            inputs: The model's inputs.
-            encoded: What `encode` returned.
-            target_ids: `[batch, target length]`.
-            training: Whether dropout is active.
-
-        Returns:
-            Dict of `states`, `[batch, target length, projection]`, each made of the
-            words before, and `before`, the same a word earlier.
+        That is `states`, `[batch, target length, projection]`, each made of the words
+        before, and `before`, the same a word earlier.
         """
         begin = ops.full_like(target_ids[:, :1], self.begin)
         read = ops.concatenate([begin, ops.maximum(target_ids[:, :-1], 0)], axis=1)
@@ -232,7 +233,7 @@ class CrossViewTranslator(WordModel):
         return 2 * words + 8
 
     def search(self, inputs):
-        """Returns the primary decoder's translations, and their log probabilities.
+        """Returns the primary decoder's translations, and their scores.
 
         They are found without dropout, and no gradient flows into them: int32 `[batch,
         length]`, of which each ends in one `END` or more, and float32 `[batch]`.
@@ -245,25 +246,24 @@ class CrossViewTranslator(WordModel):
             encoded = self.encode(sentences)
             source = encoded["source"]
             keys = self.primary.keys(source)
-            sizes = [part.shape[-1] for state in encoded["first"] for part in state]
+            first = encoded["first"]
 
             def step(last, states):
-                states = zip(states[::2], states[1::2], strict=True)
-                output, states = self.decoder.step(last, list(states))
+                states = keras.tree.pack_sequence_as(first, states)
+                output, states = self.decoder.step(last, states)
                 logits = self.primary(source, encoded["words"], output, keys=keys)
-                return logits, [part for state in states for part in state]
+                return logits, keras.tree.flatten(states)
 
-            first = [part for state in encoded["first"] for part in state]
+            batch, beams = ops.shape(words)[0], self.beam_size
             kept = [
-                ops.broadcast_to(x[:, None], (ops.shape(x)[0], self.beam_size, size))
-                for x, size in zip(first, sizes, strict=True)
+                ops.broadcast_to(x[:, None], (batch, beams, x.shape[-1]))
+                for x in keras.tree.flatten(first)
             ]
             lengths = ops.sum(words, axis=1)
             # A batch is filled up with sentences of no word, which end at once.
             limits = ops.where(lengths > 0, self.limit(lengths), 1)
-            return beam_search(
-                step, kept, self.begin, END, limits, longest, self.beam_size
-            )
+            sizes = limits, longest, beams, self.length_penalty
+            return beam_search(step, kept, self.begin, END, *sizes)
 
     # === Training ===
 
@@ -350,13 +350,9 @@ class CrossViewTranslator(WordModel):
                 sentence = (str.split if self.in_words else split_words)(sentence)
             divided.append(sentence)
         found = [""] * len(divided)
-        for rows, inputs, _ in in_order(
-            self.batches(Sentences(divided), batch_size=batch_size)
-        ):
-            del inputs["target_ids"]
-            batch = np.array(self.predict_on_batch(inputs)["target_ids"])
-            for i, classes in zip(rows, batch, strict=False):
-                found[i] = self.decoded(classes) if divided[i] else ""
+        batches = self.batches(Sentences(divided), batch_size=batch_size)
+        for i, classes in self.predicted(batches, "target_ids", {"target_ids"}):
+            found[i] = self.decoded(classes) if divided[i] else ""
         return found
 
     def decoded(self, classes):
@@ -382,10 +378,11 @@ class CrossViewTranslator(WordModel):
         hidden, decoder = config["hidden_size"], config["decoder"]
         check_sizes(hidden, *sizes.values(), *decoder.values())
         source, classes = 2 * sizes["projection_size"], len(config["labels"]) + 2
+        attention = source, decoder["projection_size"], hidden, classes
         return (
-            bilstm_parameters(sizes)
-            + decoder_parameters(decoder, classes + 1, source)
-            + attention_parameters(source, decoder["projection_size"], hidden, classes)
+            BiLSTMEncoder.parameters(sizes)
+            + Decoder.parameters(decoder, classes + 1, source)
+            + AttentionModule.parameters(*attention)
         )
 
     def get_config(self):
@@ -394,6 +391,7 @@ class CrossViewTranslator(WordModel):
             "in_words": self.in_words,
             "decoder": self.decoder.sizes,
             "beam_size": self.beam_size,
+            "length_penalty": self.length_penalty,
             "attention_dropout": self.attention_dropout,
             "target_smoothing": self.target_smoothing,
         }

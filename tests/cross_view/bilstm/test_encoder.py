@@ -2,7 +2,6 @@ import keras
 import numpy as np
 import pytest
 
-from keras_corrupt.cross_view.bilstm.cost import bilstm_flops, bilstm_parameters
 from keras_corrupt.cross_view.bilstm.encoder import (
     BidirectionalLSTM,
     BiLSTMEncoder,
@@ -135,16 +134,16 @@ def test_each_sentence_has_its_own_dropout():
 def test_parameters_are_counted():
     encoder = BiLSTMEncoder(**SIZES)
     encoder.build()
-    assert encoder.count_params() == bilstm_parameters(SIZES)
+    assert encoder.count_params() == encoder.parameters(SIZES)
 
 
 def test_flops_are_two_for_each_weight_and_word_but_for_what_is_no_matrix():
     # The published size, where matrices are nearly all that costs anything.
-    sizes = BiLSTMEncoder(1, 100).sizes
-    matrices = bilstm_parameters(sizes) - 100 * 50 - 300  # without both tables
+    encoder = BiLSTMEncoder(1, 100)
+    matrices = encoder.parameters(encoder.sizes) - 100 * 50 - 300  # without both tables
     filters = (2 + 3 + 4) * 50 * 100 + 300
     expected = 2 * (matrices - filters) + 16 * 2 * filters
-    assert bilstm_flops(sizes, 10, 16) == pytest.approx(10 * expected, rel=0.01)
+    assert encoder.flops(10, 16) == pytest.approx(10 * expected, rel=0.01)
 
 
 def test_sizes_make_the_same_encoder():

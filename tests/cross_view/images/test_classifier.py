@@ -7,7 +7,8 @@ from scipy.special import log_softmax, rel_entr, softmax
 
 from keras_corrupt.cross_view import CrossViewImageClassifier
 from keras_corrupt.cross_view.images.encoder import KERNELS, ImageEncoder
-from keras_corrupt.cross_view.images.runner import Measure, averaged
+from keras_corrupt.cross_view.images.run import UseAverage
+from keras_corrupt.cross_view.run.runner import averaged
 from keras_corrupt.cross_view.tasks.shapes import draw_shapes
 from tests.conftest import COMPILED, gradients_of
 from tests.cross_view.conftest import make_image_classifier
@@ -244,7 +245,7 @@ def test_the_average_has_statistics_of_its_own(trained):
     before = trained.get_weights()
     batches = trained.batches(IMAGES, LABELS, len(IMAGES), 0)
     inputs, _ = batches.batch(0)
-    with averaged(trained, Measure(trained, batches)):
+    with averaged(trained, UseAverage(trained, batches)):
         kernel = trained.encoder.convolutions[0].kernel
         average = trained.optimizer._model_variables_moving_average
         assert any(
@@ -275,7 +276,7 @@ def test_it_learns_shapes():
     batches = model.batches(images, labels, 32, 0)
     for i in range(50):
         model.train_on_batch(*batches.batch(i))
-    with averaged(model, Measure(model, batches)):
+    with averaged(model, UseAverage(model, batches)):
         found = model.predictions(images)
     assert np.mean([int(a) == b for a, b in zip(found, labels, strict=True)]) > 0.6
 

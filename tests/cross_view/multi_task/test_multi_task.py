@@ -8,10 +8,9 @@ import pytest
 from keras import ops
 
 from keras_corrupt.cross_view import CrossViewMultiTask, CrossViewTagger
-from keras_corrupt.cross_view.bilstm.cost import bilstm_flops
 from keras_corrupt.cross_view.multi_task.batches import RandomTasks, WithTasks
 from keras_corrupt.cross_view.multi_task.model import EVERY_TASK
-from keras_corrupt.cross_view.multi_task.runner import without_evaluated
+from keras_corrupt.cross_view.multi_task.run import without_evaluated
 from keras_corrupt.cross_view.text.batches import WordBatches
 from keras_corrupt.cross_view.text.sentences import Sentences
 from keras_corrupt.tasks.task import Split
@@ -159,7 +158,7 @@ def test_parts_have_one_encoder():
 
 def test_an_update_runs_the_encoder_once_for_all(model):
     tagger, parser = model.parts
-    encoder = bilstm_flops(tagger.encoder.sizes, 10, 20)
+    encoder = tagger.encoder.flops(10, 20)
     primary = tagger.primary.flops(10) + parser.primary.flops(10)
     modules = sum(m.flops(10) for part in model.parts for m in part.auxiliary)
     labelled = 3 * (encoder + primary / 2)

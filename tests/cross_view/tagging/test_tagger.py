@@ -6,9 +6,9 @@ import pytest
 from scipy.special import log_softmax, rel_entr, softmax
 
 from keras_corrupt.cross_view import CrossViewTagger
-from keras_corrupt.cross_view.model import VIEWS
 from keras_corrupt.cross_view.presets import word_size
 from keras_corrupt.cross_view.tagging.tagger import views_of
+from keras_corrupt.cross_view.views import VIEWS
 from tests.conftest import gradients_of
 from tests.cross_view.conftest import (
     LABELS,

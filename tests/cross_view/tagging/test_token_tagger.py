@@ -3,8 +3,8 @@ import numpy as np
 import pytest
 from scipy.special import softmax
 
-from keras_corrupt.cross_view.model import VIEWS
 from keras_corrupt.cross_view.text.sentences import Sentences
+from keras_corrupt.cross_view.views import VIEWS
 from keras_corrupt.downstream import TokenTagger
 from tests.conftest import gradients_of
 from tests.cross_view.conftest import (

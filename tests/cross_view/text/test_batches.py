@@ -28,7 +28,7 @@ def test_each_pass_has_each_sentence_once_with_its_tags():
     for number in (0, 1):
         seen = []
         for i in range(number * len(batches), (number + 1) * len(batches)):
-            rows, _ = batches.rows(i)
+            rows = batches.rows(i)
             inputs, targets = batches.batch(i)
             assert len(inputs["word_ids"]) == 4
             for k, row in enumerate(rows):

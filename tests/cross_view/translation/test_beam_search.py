@@ -20,7 +20,7 @@ class Toy:
         shape = (len(LIMITS), CLASSES + 1, CLASSES + 1, CLASSES)
         self.logits = rng.normal(0, 2, shape).astype("float32")
 
-    def search(self, beam_size):
+    def search(self, beam_size, length_penalty=0.0):
         ops, rows = keras.ops, np.arange(len(LIMITS))[:, None]
 
         def step(last, states):
@@ -30,12 +30,14 @@ class Toy:
             return ops.take(flat, index, axis=0), [ops.cast(last, "float32")[..., None]]
 
         state = ops.full((len(LIMITS), beam_size, 1), FIRST, dtype="float32")
-        return beam_search(step, [state], FIRST, END, LIMITS, LENGTH, beam_size)
+        sizes = LIMITS, LENGTH, beam_size
+        return beam_search(step, [state], FIRST, END, *sizes, length_penalty)
 
-    def score(self, row, ids):
+    def score(self, row, ids, length_penalty=0.0):
         ways = log_softmax(self.logits[row].astype("float64"), axis=-1)
         read = [FIRST, FIRST, *ids]
-        return sum(ways[a, b, c] for a, b, c in zip(read, read[1:], read[2:]))  # noqa: B905
+        found = sum(ways[a, b, c] for a, b, c in zip(read, read[1:], read[2:]))  # noqa: B905
+        return found / ((5 + len(ids)) / 6) ** length_penalty
 
 
 def sequences(limit):
@@ -45,15 +47,27 @@ def sequences(limit):
             yield [*ids, END]
 
 
+@pytest.mark.parametrize("length_penalty", [0.0, 1.0, 3.0])
 @pytest.mark.parametrize("seed", range(4))
-def test_with_room_for_all_it_finds_the_best_one(seed):
+def test_with_room_for_all_it_finds_the_best_one(seed, length_penalty):
     toy = Toy(seed)
-    found, scores = map(np.array, toy.search(beam_size=150))
+    found, scores = map(np.array, toy.search(150, length_penalty))
     assert found.shape == (len(LIMITS), LENGTH)
     for row, limit in enumerate(LIMITS):
-        best = max(sequences(limit), key=lambda ids: toy.score(row, ids))
+        best = max(
+            sequences(limit), key=lambda ids: toy.score(row, ids, length_penalty)
+        )
         assert found[row].tolist() == best + [END] * (LENGTH - len(best))
-        assert scores[row] == pytest.approx(toy.score(row, best), rel=1e-4)
+        expected = toy.score(row, best, length_penalty)
+        assert scores[row] == pytest.approx(expected, rel=1e-4)
+
+
+def test_the_penalty_makes_translations_longer():
+    def ids(length_penalty):
+        found = [Toy(seed).search(150, length_penalty)[0] for seed in range(4)]
+        return (np.array(found) != END).sum()
+
+    assert ids(0.0) < ids(1.0) < ids(3.0)
 
 
 @pytest.mark.parametrize("beam_size", [1, 2, 3])

@@ -7,8 +7,6 @@ from keras_corrupt.cross_view.translation.decoder import (
     LSTM,
     AttentionModule,
     Decoder,
-    attention_parameters,
-    decoder_parameters,
 )
 
 RNG = np.random.default_rng(0)
@@ -70,7 +68,7 @@ def test_word_by_word_a_decoder_computes_the_same():
         output, states = decoder.step(word_ids[:, t], states)
         np.testing.assert_allclose(output, whole[:, t], atol=1e-5)
     sizes = {name: decoder.sizes[name] for name in decoder.sizes}
-    assert decoder_parameters(sizes, 9, 7) == decoder.count_params()
+    assert decoder.parameters(sizes, 9, 7) == decoder.count_params()
 
 
 def test_first_states_are_a_layer_with_tanh_on_the_sentence():
@@ -117,7 +115,7 @@ def test_attention_is_bilinear_and_ends_in_tanh_and_softmax():
             both = np.concatenate([alpha @ h, states[row, t]])
             expected = np.tanh(both @ hidden) @ output
             np.testing.assert_allclose(found[row, t], expected, atol=1e-4)
-    assert attention_parameters(6, 3, 7, 9) == module.count_params()
+    assert module.parameters(6, 3, 7, 9) == module.count_params()
 
 
 def test_attention_dropout_sets_weights_to_zero():

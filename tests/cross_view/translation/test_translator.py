@@ -303,6 +303,7 @@ def test_base_is_of_the_thesis_sizes():
         ({"views": ["vat"]}, "`views` must be .*attention_dropout, future, full, word"),
         ({"views": ["forward"]}, "`views` must be"),
         ({"beam_size": 0}, "`beam_size` must be a positive whole number; got 0"),
+        ({"length_penalty": -1}, "`length_penalty` must be 0 or more; got -1"),
         ({"attention_dropout": 1.0}, "`attention_dropout` must be"),
         ({"target_smoothing": -0.1}, "`target_smoothing` must be"),
         ({"hard_targets": False}, "`hard_targets` must be True"),

@@ -11,7 +11,7 @@ import pytest
 from keras_corrupt.cross_view import (
     CrossViewImageClassifier,
     ImageConfig,
-    train_images,
+    train,
 )
 from keras_corrupt.cross_view.tasks.images import ImageTask
 from keras_corrupt.cross_view.tasks.shapes import draw_shapes
@@ -34,7 +34,7 @@ def image_task(files):
 def finished_images(files, image_task, tmp_path_factory):
     """An image classifier's run: its directory and its model."""
     run = tmp_path_factory.mktemp("images") / "run"
-    return run, train_images(image_task, image_config(files, run))
+    return run, train(image_task, image_config(files, run))
 
 
 def image_config(files, run):
@@ -45,7 +45,7 @@ def test_a_killed_image_classifier_ends_the_same(
     files, image_task, finished_images, tmp_path, capsys
 ):
     config = image_config(files, tmp_path / "killed")
-    continued_from_its_middle(finished_images, train_images, image_task, config, capsys)
+    continued_from_its_middle(finished_images, train, image_task, config, capsys)
 
 
 def test_what_a_run_on_images_leaves(image_task, finished_images):
@@ -95,14 +95,14 @@ def test_an_image_classifier_learns_as_miyatos(finished_images):
 def test_bad_settings_of_images(files, image_task, tmp_path, changes, message):
     config = config_of(files, tmp_path / "run", ImageConfig, **changes)
     with pytest.raises((ValueError, FileNotFoundError), match=message):
-        train_images(image_task, config)
+        train(image_task, config)
     assert not (tmp_path / "run").exists()
 
 
 def test_images_are_no_sentences(files, task, tmp_path):
     config = config_of(files, tmp_path / "run", ImageConfig)
     with pytest.raises(ValueError, match="kind image_classification; got 'tagging'"):
-        train_images(task, config)
+        train(task, config)
 
 
 @pytest.mark.tensorflow_only

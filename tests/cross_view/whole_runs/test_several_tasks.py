@@ -8,7 +8,7 @@ import pytest
 
 from keras_corrupt.cross_view import (
     CrossViewMultiTaskConfig,
-    train_together,
+    train,
 )
 from keras_corrupt.training.callbacks import read_metrics
 from tests.cross_view.whole_runs.conftest import (
@@ -28,7 +28,7 @@ def both_tasks(task, parsing_task):
 def finished_multi_task(files, both_tasks, tmp_path_factory):
     """A run of a tagger and a parser: its directory and its model."""
     run = tmp_path_factory.mktemp("multi_task") / "run"
-    return run, train_together(both_tasks, multi_task_config(files, run))
+    return run, train(both_tasks, multi_task_config(files, run))
 
 
 def multi_task_config(files, run):
@@ -47,9 +47,7 @@ def test_killed_tasks_end_the_same(
     files, both_tasks, finished_multi_task, tmp_path, capsys
 ):
     config = multi_task_config(files, tmp_path / "killed")
-    continued_from_its_middle(
-        finished_multi_task, train_together, both_tasks, config, capsys
-    )
+    continued_from_its_middle(finished_multi_task, train, both_tasks, config, capsys)
 
 
 def test_what_a_run_of_two_tasks_leaves(both_tasks, finished_multi_task):
@@ -84,7 +82,7 @@ def test_bad_settings_of_several_tasks(
 ):
     config = config_of(files, tmp_path / "run", CrossViewMultiTaskConfig, **changes)
     with pytest.raises((ValueError, FileNotFoundError), match=message):
-        train_together(both_tasks[:count], config)
+        train(both_tasks[:count], config)
     assert not (tmp_path / "run").exists()
 
 

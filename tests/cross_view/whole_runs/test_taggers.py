@@ -16,8 +16,9 @@ from keras_corrupt.cross_view import (
     ParsingConfig,
     train,
 )
-from keras_corrupt.cross_view.run.optimizer import optimizer_of
-from keras_corrupt.cross_view.run.runner import averaged, build, extent
+from keras_corrupt.cross_view.run.optimizer import optimizer_of, use_average
+from keras_corrupt.cross_view.run.runner import averaged, extent
+from keras_corrupt.cross_view.run.sentences import build
 from keras_corrupt.cross_view.text.vocabulary import WordVocabulary
 from keras_corrupt.devices import precision
 from keras_corrupt.downstream import TokenTagger
@@ -214,7 +215,7 @@ def test_the_average_of_the_weights_is_what_is_evaluated():
     # Momentum: each update is 0.9 of the last one, less the rate.
     updates = np.diff(values, axis=0)
     np.testing.assert_allclose(updates[1], 0.9 * updates[0] - 0.5, rtol=1e-4)
-    with averaged(model):
+    with averaged(model, use_average):
         np.testing.assert_allclose(variable, average, rtol=1e-5)
     np.testing.assert_array_equal(variable, values[-1])
 
