@@ -5,9 +5,9 @@ import dataclasses
 import json
 from pathlib import Path
 
-from keras_corrupt import semi_supervised
-from keras_corrupt.semi_supervised import runner
-from keras_corrupt.semi_supervised.images import runner as image_runner
+from keras_corrupt import cross_view
+from keras_corrupt.cross_view.images import run as images
+from keras_corrupt.cross_view.run import sentences
 
 
 @dataclasses.dataclass(kw_only=True)
@@ -88,22 +88,15 @@ def value_of(text):
         return text
 
 
-def first(task, count):
-    """Leaves a task its first sentences to learn from; all if there is no number."""
-    if count:
-        task.splits["train"] = task.splits["train"].take(count)
-    return task
-
-
 def check(task, config):
     """Raises an error if settings, text or images of a run cannot work."""
     config.check()
-    if isinstance(config, semi_supervised.ImageConfig):
-        image_runner.check_task(task, config)
-        image_runner.unlabelled_images(config, task.splits["train"].examples)
+    if isinstance(config, cross_view.ImageConfig):
+        images.check_task(task, config)
+        images.unlabelled_images(config, task.splits["train"].examples)
     else:
-        runner.check_task(task, config)
-        runner.unlabelled_of(config)
+        sentences.check_task(task, config)
+        sentences.unlabelled_of(config)
 
 
 def finish(task, config, outputs=()):
@@ -116,7 +109,7 @@ def finish(task, config, outputs=()):
     """
     if not all(results_of(output).exists() for output in outputs or [config.output]):
         print(f"\n=== {Path(config.output).name} ===", flush=True)
-        if getattr(semi_supervised, config.TRAIN)(task, config) is None:
+        if cross_view.train(task, config) is None:
             raise SystemExit(130)
 
 

@@ -21,31 +21,31 @@ import numpy as np
 import tyro
 
 from benchmarks.comparison import with_error
-from benchmarks.cross_view import CrossViewSettings, check, finish, first, score
-from keras_corrupt.semi_supervised import (
+from benchmarks.cross_view import CrossViewSettings, check, finish, score
+from keras_corrupt.cross_view import (
     CrossViewConfig,
     ImageConfig,
     ParsingConfig,
     TranslationConfig,
 )
+from keras_corrupt.cross_view.tasks.dependencies import DependencyTask
+from keras_corrupt.cross_view.tasks.images import ImageTask
+from keras_corrupt.cross_view.tasks.translation import TranslationTask
 from keras_corrupt.tasks.conll import TaggingTask
-from keras_corrupt.tasks.dependencies import DependencyTask
-from keras_corrupt.tasks.images import ImageTask
-from keras_corrupt.tasks.translation import TranslationTask
 from keras_corrupt.training.callbacks import read_metrics
 
 
 def tagging(name, **columns):
     def task(train, dev, count):
         files = {"train": train[0], "dev": dev[0]}
-        return first(TaggingTask(name, files, **columns), count)
+        return TaggingTask(name, files, **columns).first(count)
 
     return task
 
 
 def parsing(train, dev, count):
     files = {"train": train[0], "dev": dev[0]}
-    return first(DependencyTask("parsing", files), count)
+    return DependencyTask("parsing", files).first(count)
 
 
 def translation(train, dev, count):

@@ -22,15 +22,15 @@ from benchmarks.cross_view import (
     CrossViewSettings,
     check,
     finish,
-    first,
     score,
     value_of,
 )
-from keras_corrupt.semi_supervised import (
+from keras_corrupt.cross_view import (
     CrossViewConfig,
     CrossViewMultiTaskConfig,
     ParsingConfig,
 )
+from keras_corrupt.cross_view.tasks import TASK_KINDS
 from keras_corrupt.tasks.task_files import read_task_file
 
 #: Whether there is text without labels -> what that is called.
@@ -138,13 +138,13 @@ def table(rows):
 
 
 def main(settings):
-    tasks = read_task_file(settings.task_file)
+    tasks = read_task_file(settings.task_file, TASK_KINDS)
     names = [task.name for task in tasks]
     if settings.new_task and settings.new_task not in names:
         raise ValueError(
             f"--new_task must be one of {', '.join(names)}; got {settings.new_task!r}."
         )
-    tasks = [first(task, settings.max_train) for task in tasks]
+    tasks = [task.first(settings.max_train) for task in tasks]
     for task in tasks:
         check(task, alone(task, "CVT", 0, settings, with_text=True))
     rows = []

@@ -20,11 +20,10 @@ import numpy as np
 import tyro
 
 from benchmarks.machine import description
-from keras_corrupt.semi_supervised import CrossViewParser
-from keras_corrupt.semi_supervised.batches import in_order
-from keras_corrupt.semi_supervised.sentences import Sentences
-from keras_corrupt.semi_supervised.trees import best_heads
-from keras_corrupt.tasks.dependencies import read_dependencies
+from keras_corrupt.cross_view import CrossViewParser
+from keras_corrupt.cross_view.parsing.trees import best_heads
+from keras_corrupt.cross_view.tasks.dependencies import read_dependencies
+from keras_corrupt.cross_view.text.sentences import Sentences
 
 #: Greatest lengths of sentences that are told together.
 LENGTHS = (10, 20, 40, 80)
@@ -68,12 +67,13 @@ def predict(parser, sentences):
     """Returns each sentence's scores of heads, and the seconds of both parts."""
     batches = parser.batches(Sentences(sentences), batch_size=64)
     scores, network, decoding = [None] * len(sentences), 0.0, 0.0
-    for rows, inputs, _ in in_order(batches):
+    for number in range(len(batches)):
+        inputs, _ = batches.batch(number)
         logits, seconds = timed(
             lambda inputs=inputs: np.array(parser.predict_on_batch(inputs)["logits"])
         )
         network += seconds
-        for i, row in zip(rows, logits, strict=False):
+        for i, row in zip(batches.rows(number), logits, strict=False):
             words = len(sentences[i])
             _, seconds = timed(parser.decoded, row[:words])
             decoding += seconds

@@ -13,8 +13,8 @@ from pathlib import Path
 
 import tyro
 
+from keras_corrupt.cross_view.text.sentences import unlabelled_sentences
 from keras_corrupt.data import open_corpus
-from keras_corrupt.semi_supervised.sentences import unlabelled_sentences
 
 
 @dataclasses.dataclass(kw_only=True)

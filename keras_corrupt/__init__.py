@@ -18,6 +18,7 @@ __getattr__, __dir__, __all__ = lazy_loader.attach(
     submodules=[
         "convert",
         "corruption",
+        "cross_view",
         "data",
         "devices",
         "downstream",
@@ -27,7 +28,6 @@ __getattr__, __dir__, __all__ = lazy_loader.attach(
         "multitask",
         "presets",
         "scoring",
-        "semi_supervised",
         "tasks",
         "tokenizers",
         "training",
@@ -37,7 +37,7 @@ __all__ += ["__version__"]
 
 #: Part -> its classes that a `.keras` file can name, before anything is imported.
 KERAS_CLASSES = {
-    "encoders": ("BiLSTMEncoder", "Dense", "TransformerEncoder"),
+    "encoders": ("Dense", "TransformerEncoder"),
     "models": (
         "AdversarialElectra",
         "AllTokensMLM",
@@ -51,7 +51,8 @@ KERAS_CLASSES = {
         "TwoTower",
         "UnigramElectra",
     ),
-    "semi_supervised": (
+    "cross_view": (
+        "BiLSTMEncoder",
         "CrossViewImageClassifier",
         "CrossViewParser",
         "CrossViewTagger",

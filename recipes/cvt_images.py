@@ -18,8 +18,8 @@ images, mean of 5 runs, without augmentation and with it (`--translate 2`): supe
 
 import dataclasses
 
-from keras_corrupt.semi_supervised import ImageConfig, main
-from keras_corrupt.tasks.images import ImageTask
+from keras_corrupt.cross_view import ImageConfig, main
+from keras_corrupt.cross_view.tasks.images import ImageTask
 
 
 @dataclasses.dataclass(frozen=True)
@@ -40,9 +40,7 @@ class Config(ImageConfig):
 def task(config):
     if not config.train:
         return made_task()
-    files = {"train": config.train, "dev": config.dev, "test": config.test}
-    files = {split: paths for split, paths in files.items() if paths}
-    return ImageTask("images", files, config.num_classes, config.max_train)
+    return ImageTask("images", config.files(), config.num_classes, config.max_train)
 
 
 def made_task():
@@ -51,7 +49,7 @@ def made_task():
 
     import numpy as np
 
-    from keras_corrupt.tasks.shapes import SHAPES, draw_shapes
+    from keras_corrupt.cross_view.tasks.shapes import SHAPES, draw_shapes
 
     with tempfile.TemporaryDirectory() as directory:
         files = {}

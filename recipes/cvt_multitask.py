@@ -24,7 +24,8 @@ Clark's thesis, 4.1.2: table 4.1 has the sizes and settings of `--preset base`, 
 
 import dataclasses
 
-from keras_corrupt.semi_supervised import CrossViewMultiTaskConfig, main
+from keras_corrupt.cross_view import CrossViewMultiTaskConfig, main
+from keras_corrupt.cross_view.tasks import TASK_KINDS
 from keras_corrupt.tasks.task_files import read_task_file
 
 
@@ -38,14 +39,11 @@ class Config(CrossViewMultiTaskConfig):
 
 def tasks(config):
     if config.task_file is None:
-        from keras_corrupt.semi_supervised import made_tasks
+        from keras_corrupt.cross_view.tasks import made_tasks
 
         return [made_tasks.names_and_numbers(), made_tasks.long_and_short()]
-    found = read_task_file(config.task_file)
-    for task in found:
-        if config.max_train:
-            task.splits["train"] = task.splits["train"].take(config.max_train)
-    return found
+    found = read_task_file(config.task_file, TASK_KINDS)
+    return [task.first(config.max_train) for task in found]
 
 
 def config():

@@ -17,8 +17,8 @@ table 4.2 its scores; on the Penn Treebank, whose punctuation does not count, LA
 
 import dataclasses
 
-from keras_corrupt.semi_supervised import ParsingConfig, main
-from keras_corrupt.tasks.dependencies import DependencyTask
+from keras_corrupt.cross_view import ParsingConfig, main
+from keras_corrupt.cross_view.tasks.dependencies import DependencyTask
 
 
 @dataclasses.dataclass(frozen=True)
@@ -40,15 +40,11 @@ class Config(ParsingConfig):
 
 def task(config):
     if config.train is None:
-        from keras_corrupt.semi_supervised.made_tasks import long_and_short
+        from keras_corrupt.cross_view.tasks.made_tasks import long_and_short
 
         return long_and_short()
-    files = {"train": config.train, "dev": config.dev, "test": config.test}
-    files = {split: path for split, path in files.items() if path}
-    found = DependencyTask("parsing", files, config.punctuation, config.subtypes)
-    if config.max_train:
-        found.splits["train"] = found.splits["train"].take(config.max_train)
-    return found
+    read = config.files(), config.punctuation, config.subtypes
+    return DependencyTask("parsing", *read).first(config.max_train)
 
 
 def config():

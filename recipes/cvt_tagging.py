@@ -15,7 +15,7 @@ table 4.2 its scores; on chunking (CoNLL-2000) F1 is 95.1 supervised, 96.6 with 
 import dataclasses
 from typing import Literal
 
-from keras_corrupt.semi_supervised import CrossViewConfig, main
+from keras_corrupt.cross_view import CrossViewConfig, main
 from keras_corrupt.tasks.conll import TaggingTask
 
 
@@ -39,16 +39,12 @@ class Config(CrossViewConfig):
 
 def task(config):
     if config.train is None:
-        from keras_corrupt.semi_supervised.made_tasks import names_and_numbers
+        from keras_corrupt.cross_view.tasks.made_tasks import names_and_numbers
 
         return names_and_numbers()
-    files = {"train": config.train, "dev": config.dev, "test": config.test}
-    files = {split: path for split, path in files.items() if path}
     columns = config.word_column, config.tag_column
-    found = TaggingTask("tagging", files, *columns, config.scheme)
-    if config.max_train:
-        found.splits["train"] = found.splits["train"].take(config.max_train)
-    return found
+    found = TaggingTask("tagging", config.files(), *columns, config.scheme)
+    return found.first(config.max_train)
 
 
 def config():

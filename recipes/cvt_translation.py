@@ -20,8 +20,8 @@ import tempfile
 from itertools import islice
 from typing import Literal
 
-from keras_corrupt.semi_supervised import TranslationConfig, main
-from keras_corrupt.tasks.translation import TranslationTask
+from keras_corrupt.cross_view import TranslationConfig, main
+from keras_corrupt.cross_view.tasks.translation import TranslationTask
 
 
 @dataclasses.dataclass(frozen=True)
@@ -44,26 +44,19 @@ class Config(TranslationConfig):
 
 
 def task(config):
-    settings = {
-        "in_words": config.in_words,
-        "min_count": config.min_count,
-        "max_length": config.max_length,
-        "max_train": config.max_train,
-        "bleu_tokenizer": config.bleu_tokenizer,
-    }
+    names = "in_words", "min_count", "max_length", "max_train", "bleu_tokenizer"
+    settings = {name: getattr(config, name) for name in names}
     if config.train is None:
         return made_task(settings)
     if config.dev is None:
         raise ValueError("--train needs --dev, files of sentences to evaluate on.")
-    files = {"train": config.train, "dev": config.dev, "test": config.test}
-    files = {split: paths for split, paths in files.items() if paths}
-    return TranslationTask("translation", files, **settings)
+    return TranslationTask("translation", config.files(), **settings)
 
 
 def made_task(settings):
     """Makes a task of Python's documentation: sentences, their words reversed."""
+    from keras_corrupt.cross_view.text.sentences import unlabelled_sentences
     from keras_corrupt.data import open_corpus
-    from keras_corrupt.semi_supervised.sentences import unlabelled_sentences
 
     corpus = open_corpus("python-docs")
     sentences = islice(unlabelled_sentences(corpus, max_length=20), 1000)

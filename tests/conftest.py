@@ -43,6 +43,7 @@ WITHOUT_KERAS = (
 #: but for those that are marked `both_backends`.
 COMPUTING = (
     "corruption",
+    "cross_view",
     "devices",
     "encoders",
     "fidelity",
@@ -50,7 +51,6 @@ COMPUTING = (
     "kernels",
     "models",
     "presets",
-    "semi_supervised",
 )
 
 # What records the fixtures needs other libraries than the tests do.
@@ -95,7 +95,7 @@ def pytest_collection_modifyitems(config, items):
         if here not in item.path.parents:  # an example in a docstring
             continue
         *folders, _ = (room, *_) = item.path.relative_to(here).parts
-        once = room in WITHOUT_KERAS
+        once = not {*WITHOUT_KERAS}.isdisjoint([room, *folders])
         if is_slow(item.nodeid):
             item.add_marker("slow")
             whole_run = room not in COMPUTING or "whole_runs" in folders

@@ -32,7 +32,7 @@ ROOMS = (
     "training",
     "downstream",
     "multitask",
-    "semi_supervised",
+    "cross_view",
     "convert",
     "evaluation",
 )

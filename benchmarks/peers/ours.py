@@ -12,8 +12,8 @@ from benchmarks.peers import (
     random_texts,
     steps_of_fit,
 )
-from keras_corrupt.semi_supervised import CrossViewTagger
-from keras_corrupt.semi_supervised.sentences import Sentences
+from keras_corrupt.cross_view import CrossViewTagger
+from keras_corrupt.cross_view.text.sentences import Sentences
 from keras_corrupt.training import SGD, AdamW
 from keras_corrupt.training.runner import xla_pays
 

@@ -7,7 +7,7 @@ from collections import Counter
 from keras_corrupt.files.text import text_lines
 from keras_corrupt.files.whole import whole_file
 from keras_corrupt.tasks.tagging_schemes import SCHEMES, convert, is_span_tag
-from keras_corrupt.tasks.task import Split, Task
+from keras_corrupt.tasks.task import Split, Task, check_splits
 
 # What begins or ends a document, and with that a sentence.
 _DOCUMENT = re.compile(r" *-DOCSTART-(?!\S)|#(begin|end) document")
@@ -40,11 +40,7 @@ class TaggingTask(Task):
     kind = "tagging"
 
     def __init__(self, name, files, word_column=None, tag_column=None, scheme="bio"):
-        if "train" not in files or not any(s.startswith("dev") for s in files):
-            raise ValueError(
-                "`files` needs a 'train' and a 'dev' (or 'dev_...') split; got "
-                f"{sorted(files)}."
-            )
+        check_splits(files)
         self.name = name
         self.scheme = scheme
         self.main_metric = "accuracy" if scheme == "plain" else "f1"

@@ -51,6 +51,15 @@ def check_name(name):
         )
 
 
+def check_splits(files):
+    """Raises a `ValueError` unless files are for training and for development."""
+    if "train" not in files or not any(split.startswith("dev") for split in files):
+        raise ValueError(
+            "`files` needs a 'train' and a 'dev' (or 'dev_...') split; got "
+            f"{sorted(files)}."
+        )
+
+
 def describe_skipped(skipped):
     """Says how many rows a split lacks, and why.
 
@@ -100,6 +109,12 @@ class Task:
     model_arguments: dict
     main_metric: str
     model: type | None = None
+
+    def first(self, count):
+        """Leaves the first examples to learn from, or all without a count."""
+        if count:
+            self.splits["train"] = self.splits["train"].take(count)
+        return self
 
     def metrics(self, predictions, split):
         """Returns metric name -> value in percent.

@@ -18,13 +18,8 @@
     dev = "dev-v2.0.json"
     version = "2.0"
 
-    [trees]
-    kind = "dependencies"       # CoNLL-U's heads and relations
-    train = "train.conllu"
-    dev = "dev.conllu"
-
 `text` takes the arguments of `TableTask` and `Columns`, `tagging` those of
-`TaggingTask`, `questions` those of `SquadTask`, `dependencies` of `DependencyTask`.
+`TaggingTask`, `questions` those of `SquadTask`.
 """
 
 from pathlib import Path
@@ -33,7 +28,6 @@ import tomllib
 
 from keras_corrupt.files.text import read_text
 from keras_corrupt.tasks.conll import TaggingTask
-from keras_corrupt.tasks.dependencies import DependencyTask
 from keras_corrupt.tasks.squad import SquadTask
 from keras_corrupt.tasks.tables import Columns, TableTask
 from keras_corrupt.tasks.task import check_name
@@ -66,15 +60,15 @@ KINDS = {
     ),
     "tagging": (TaggingTask, ("word_column", "tag_column", "scheme")),
     "questions": (_questions, ("version",)),
-    "dependencies": (DependencyTask, ("punctuation", "subtypes")),
 }
 
 
-def read_task_file(path):
+def read_task_file(path, kinds=KINDS):
     """Reads the tasks of a TOML file; see the module.
 
     Args:
         path: The file. Paths in it are relative to its folder.
+        kinds: The kinds of tasks that it can name, as `KINDS`.
 
     Returns:
         A list of `Task`.
@@ -90,19 +84,19 @@ def read_task_file(path):
         raise ValueError(f"{path} is not a TOML file: {error}.") from error
     if not content:
         raise ValueError(f"{path} names no task: write a table for each, `[name]`.")
-    return [_task(Path(path), name, table) for name, table in content.items()]
+    return [_task(Path(path), *item, kinds) for item in content.items()]
 
 
-def _task(path, name, table):
+def _task(path, name, table, kinds):
     where = f"{path}, [{name}]"
     if not isinstance(table, dict):
         raise ValueError(f"{where} must be a table with a task's `kind` and files.")
     check_name(name)
     table = dict(table)
     kind = table.pop("kind", None)
-    if kind not in KINDS:
-        raise ValueError(f"{where}: `kind` must be one of {[*KINDS]}; got {kind!r}.")
-    make, arguments = KINDS[kind]
+    if kind not in kinds:
+        raise ValueError(f"{where}: `kind` must be one of {[*kinds]}; got {kind!r}.")
+    make, arguments = kinds[kind]
     if unknown := sorted(table.keys() - {*_FILES, *arguments}):
         raise ValueError(
             f"{where} has {', '.join(map(repr, unknown))}; a task of the kind {kind!r} "

@@ -7,19 +7,19 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from keras_corrupt.cross_view.tasks.dependencies import read_dependencies
+from keras_corrupt.cross_view.tasks.translation import read_parallel
+from keras_corrupt.cross_view.text.word_vectors import read_word_vectors
 from keras_corrupt.data.corpus import open_corpus
 from keras_corrupt.files import text as module
 from keras_corrupt.files.text import byte_lines, read_text, split_lines, text_lines
 from keras_corrupt.scoring.__main__ import _input_lines
 from keras_corrupt.scoring.minimal_pairs import read_pairs
 from keras_corrupt.scoring.reranking import read_n_best
-from keras_corrupt.semi_supervised.word_vectors import read_word_vectors
 from keras_corrupt.tasks.conll import read_conll
-from keras_corrupt.tasks.dependencies import read_dependencies
 from keras_corrupt.tasks.squad import json_rows
 from keras_corrupt.tasks.tables import Columns, read_table
 from keras_corrupt.tasks.task_files import read_task_file
-from keras_corrupt.tasks.translation import read_parallel
 from keras_corrupt.tokenizers.reading import read_vocabulary
 
 pytestmark = pytest.mark.tensorflow_only  # No backend reads files.

@@ -11,6 +11,12 @@ import pytest
 
 import keras_corrupt
 from keras_corrupt import downstream, keras_classes
+from keras_corrupt.cross_view import (
+    CrossViewImageClassifier,
+    CrossViewParser,
+    CrossViewTagger,
+    CrossViewTranslator,
+)
 from keras_corrupt.encoders import TransformerEncoder
 from keras_corrupt.models import (
     AdversarialElectra,
@@ -26,12 +32,6 @@ from keras_corrupt.models import (
     UnigramElectra,
 )
 from keras_corrupt.multitask import MultiTaskModel  # noqa: F401, registers it
-from keras_corrupt.semi_supervised import (
-    CrossViewImageClassifier,
-    CrossViewParser,
-    CrossViewTagger,
-    CrossViewTranslator,
-)
 from keras_corrupt.training import (
     SGD,
     AdamW,

@@ -8,7 +8,7 @@ from keras_corrupt import models
 from keras_corrupt.devices import flash_attention, hardware_random, splash_attention
 from keras_corrupt.training import AdamW
 from tests.conftest import SIZES, make_inputs
-from tests.semi_supervised.conftest import (
+from tests.cross_view.conftest import (
     make_parser,
     make_tagger,
     make_token_tagger,

@@ -21,7 +21,7 @@ from keras_corrupt.scoring import (
     word_scores,
 )
 from keras_corrupt.tokenizers import SPECIAL_TOKENS, WordPieceTokenizer
-from tests.semi_supervised.conftest import make_parser, make_tagger, make_translator
+from tests.cross_view.conftest import make_parser, make_tagger, make_translator
 
 TOKENIZER = WordPieceTokenizer([*SPECIAL_TOKENS, "good", "bad", "a", "cat"])
 

@@ -1,0 +1,1 @@
+"""BiLSTMs over words and their letters (Clark's thesis, 4.2.1)."""

@@ -1,0 +1,211 @@
+"""What models of words on the thesis's BiLSTM share (Clark's thesis, 4.2.1, 4.3.1)."""
+
+import keras
+from keras import ops
+
+from keras_corrupt.cross_view.bilstm.encoder import BiLSTMEncoder
+from keras_corrupt.cross_view.model import check_rates
+from keras_corrupt.cross_view.preset_model import PresetModel
+from keras_corrupt.cross_view.presets import PRESETS
+from keras_corrupt.cross_view.text.batches import WordBatches
+from keras_corrupt.cross_view.text.sentences import Sentences
+from keras_corrupt.cross_view.text.vocabulary import WordVocabulary
+from keras_corrupt.tokenizers.texts import word_lists
+
+
+class WordModel(PresetModel):
+    """A model on `BiLSTMEncoder`: vocabulary, dropout, presets.
+
+    It reads a dict of int32 arrays: `word_ids` and `padding_mask`, `[batch, length]`,
+    `character_ids`, `[batch, length, characters]`, and what `CrossViewModel` says.
+
+    A subclass defines:
+
+    - `views_of(layers, inputs)`, what each module reads of what `states` returns, a
+      dict; `"full"` is the primary one's.
+    - `decoded(logits)`, what is predicted for each word of a sentence whose logits are
+      `[words, classes]`, in NumPy.
+    - `module_parameters(width, hidden_size, num_labels)`, a class method: the number of
+      the primary module's weights.
+
+    Args:
+        words: The vocabulary's words: see `WordVocabulary`.
+        characters: Its characters.
+        labels: See `CrossViewModel`.
+        encoder: Sizes of `BiLSTMEncoder` other than its own; or the encoder of another
+            model with this vocabulary, to train both together.
+        hidden_size: Width of the prediction modules' hidden layers.
+        views: See `CrossViewModel`; all `known_views` if not given.
+        labelled_dropout: Dropout rate of words and LSTMs on labelled sentences.
+        unlabelled_dropout: That on unlabelled ones.
+        label_smoothing: See `CrossViewModel`; `usual_smoothing` if not given.
+        tokenizer: `None`; presets of other models have one.
+        kwargs: Others of `CrossViewModel`.
+    """
+
+    presets = PRESETS
+    network_arguments = {"encoder": BiLSTMEncoder}
+    usual_smoothing = 0.0
+    tokenizer = None
+
+    def __init__(
+        self,
+        words,
+        characters,
+        labels,
+        encoder=None,
+        hidden_size=512,
+        views=None,
+        labelled_dropout=0.5,
+        unlabelled_dropout=0.2,
+        label_smoothing=None,
+        tokenizer=None,
+        **kwargs,
+    ):
+        views = self.known_views if views is None else views
+        if label_smoothing is None:
+            label_smoothing = self.usual_smoothing
+        super().__init__(labels, views, label_smoothing, **kwargs)
+        check_rates(
+            labelled_dropout=labelled_dropout, unlabelled_dropout=unlabelled_dropout
+        )
+        self.vocabulary = WordVocabulary(words, characters)
+        self.hidden_size = hidden_size
+        self.labelled_dropout = labelled_dropout
+        self.unlabelled_dropout = unlabelled_dropout
+        if not isinstance(encoder, BiLSTMEncoder):
+            encoder = BiLSTMEncoder(
+                self.vocabulary.num_words,
+                self.vocabulary.num_characters,
+                **(encoder or {}),
+                dtype=self.dtype_policy,
+                name="encoder",
+            )
+            encoder.build()
+        self.encoder = encoder
+        self.embedding_width = self.encoder.embeddings.size
+        self.built = True
+
+    def add_modules(self):
+        """Makes the primary module, and the auxiliary ones; constructors call it."""
+        size = self.encoder.projection_size
+        whole = 2 * size * len(self.encoder.lstms)
+        self.primary = self.module("primary", whole, self.hidden_size)
+        self.auxiliary = [
+            self.module(view, whole if view == "full" else size, self.hidden_size)
+            for view in self.module_views
+        ]
+
+    # === What `CrossViewModel` asks for ===
+
+    def encode(self, inputs, training=False, noise=None):
+        return self.views_of(self.states(inputs, training, noise), inputs)
+
+    def states(self, inputs, training=False, noise=None):
+        """Returns all layers' states, with the dropout of each sentence's kind."""
+        return self.encoder(inputs, self.dropout_rates(inputs, training), noise)
+
+    def dropout_rates(self, inputs, training):
+        """Returns each sentence's rate, `[batch]`; `None` where there is no dropout."""
+        if not training:
+            return None
+        labelled = inputs["labelled"] > 0
+        return ops.where(labelled, self.labelled_dropout, self.unlabelled_dropout)
+
+    def predict_from(self, encoded, training=False):
+        return self.primary(encoded["full"])
+
+    def auxiliary_logits(self, inputs, encoded):
+        modules = zip(self.module_views, self.auxiliary, strict=True)
+        return {view: module(encoded[view]) for view, module in modules}
+
+    def without_some_words(self, inputs):
+        word_ids = inputs["word_ids"]
+        drawn = keras.random.uniform(ops.shape(word_ids), seed=self.seed_generator)
+        removed = ops.logical_and(drawn < self.word_dropout, word_ids > 0)
+        removed_id = ops.cast(self.vocabulary.removed_id, word_ids.dtype)
+        return {
+            **inputs,
+            "word_ids": ops.where(removed, removed_id, word_ids),
+            "character_ids": ops.where(removed[..., None], 0, inputs["character_ids"]),
+        }
+
+    def words(self, inputs):
+        return inputs["padding_mask"]
+
+    def batches(self, sentences, labels=None, batch_size=64, seed=None):
+        return WordBatches(sentences, self.vocabulary, labels, batch_size, seed)
+
+    def forward_flops(self, length, training=False):
+        encoder = self.encoder.flops(length, self.vocabulary.WIDTH)
+        return encoder + self.primary.flops(length)
+
+    @property
+    def reads(self):
+        """What a sentence is made of, for a run's banner."""
+        vocabulary = self.vocabulary
+        return (
+            f"{vocabulary.num_words:,} words, {vocabulary.num_characters:,} characters"
+        )
+
+    def predictions(self, sentences, batch_size=64):
+        """Returns for each sentence, a list of words, a list with one for each word."""
+        sentences = word_lists(sentences)
+        found = [[] for _ in sentences]
+        batches = self.batches(Sentences(sentences), batch_size=batch_size)
+        for i, logits in self.predicted(batches):
+            found[i] = self.decoded(logits[: len(sentences[i])])
+        return found
+
+    # === Presets ===
+
+    @property
+    def networks(self):
+        """What presets hold."""
+        return {"encoder": self.encoder, "primary": self.primary}
+
+    @classmethod
+    def parameters_of(cls, config):
+        """Counts the saved weights of what a preset's config describes.
+
+        Raises:
+            ValueError: A size in it is none.
+        """
+        sizes = {
+            "vocabulary_size": len(config["words"]) + 3,
+            "num_characters": len(config["characters"]) + 4,
+            **config["encoder"],
+        }
+        hidden = config["hidden_size"]
+        check_sizes(hidden, *sizes.values())
+        width = 2 * sizes["projection_size"] * len(sizes["hidden_sizes"])
+        module = cls.module_parameters(width, hidden, len(config["labels"]))
+        return BiLSTMEncoder.parameters(sizes) + module
+
+    def get_config(self):
+        sizes = {
+            name: value
+            for name, value in self.encoder.sizes.items()
+            if name not in ("vocabulary_size", "num_characters")
+        }
+        return {
+            "words": self.vocabulary.words,
+            "characters": self.vocabulary.characters,
+            "labels": self.labels,
+            "encoder": sizes,
+            "hidden_size": self.hidden_size,
+            "views": list(self.views),
+            "labelled_dropout": self.labelled_dropout,
+            "unlabelled_dropout": self.unlabelled_dropout,
+            "label_smoothing": self.label_smoothing,
+            "name": self.name,
+            "dtype": self.dtype_policy.name,
+        }
+
+
+def check_sizes(*sizes):
+    """Raises a `ValueError` for a size, or one of a list, that is none."""
+    lists = [size if isinstance(size, list) else [size] for size in sizes]
+    for size in sum(lists, []):
+        if type(size) is not int or size < 1:
+            raise ValueError(f"a size is {size!r}, no positive whole number")

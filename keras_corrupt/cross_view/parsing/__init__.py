@@ -1,0 +1,1 @@
+"""Dependency parsing (Clark's thesis, 4.2.3)."""

@@ -1,0 +1,1 @@
+"""Runs: their settings, starts, optimizers and command line."""

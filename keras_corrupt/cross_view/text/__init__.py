@@ -1,0 +1,1 @@
+"""Sentences and words as integers, and batches of them."""

@@ -1,0 +1,45 @@
+"""What a run of translation is."""
+
+import dataclasses
+from typing import Literal
+
+import tyro
+
+from keras_corrupt.cross_view.run.config import CrossViewConfig
+from keras_corrupt.cross_view.views import TRANSLATION_VIEWS
+
+
+@dataclasses.dataclass(frozen=True)
+class TranslationConfig(CrossViewConfig):
+    """That of a translator, where the thesis's values differ."""
+
+    in_words: bool = False
+    """Whether words are what stands between spaces, in all files, of which each line is
+    a sentence. Otherwise plain text is divided, sentences by rules for English."""
+    views: tuple[Literal[(*TRANSLATION_VIEWS, "word_dropout")], ...] = TRANSLATION_VIEWS
+    """What the auxiliary decoders see: the sentence by attention of which weights are
+    dropped, a translation without its last word, or all. With `word_dropout` alone the
+    primary decoder learns from itself: the thesis's baseline (4.3.2)."""
+    beam_size: int = 10
+    """Translations that beam search keeps, to learn from and in the end."""
+    length_penalty: float = 0.0
+    """How much beam search corrects for a translation's length; 0, as in the thesis,
+    not at all. Wu et al. (2016) use 0.2."""
+    attention_dropout: float = 0.5
+    """The rate at which attention weights are dropped; the thesis names none."""
+    label_smoothing: float = 0.0
+    """Of the known translations' words."""
+    target_smoothing: float = 0.1
+    """Of the words of translations that are found, and learned from."""
+    vat_norm: tyro.conf.Suppress[float] = 0.5  # without effect: vat is no view here
+    hard_targets: tyro.conf.Suppress[bool] = True  # the translations that are found
+    confidence: tyro.conf.Suppress[float] = 0.0  # for words that are classes
+    lstm_size: tyro.conf.Suppress[int | None] = None  # the decoder's are its own
+    freeze_encoder: tyro.conf.Suppress[bool] = False
+
+    OF_MODEL = (
+        "beam_size",
+        "length_penalty",
+        "attention_dropout",
+        "target_smoothing",
+    )
