@@ -3,10 +3,9 @@ import subprocess
 import pytest
 
 from tests import reach
-from tests.slow import SLOW
+from tests.lists import LISTS
 from tests.test_build_file import ROOT
 
-pytestmark = pytest.mark.tensorflow_only
 INTEGRATION = "tests/integration/test_recipes.py"
 
 
@@ -45,7 +44,7 @@ def test_what_a_change_reaches(file, path, reached):
 
 
 def test_slow_tests_are_about_code_that_there_is():
-    for path in {identifier.split("::")[0] for identifier in SLOW}:
+    for path in {identifier.split("::")[0] for identifier in LISTS["slow"]}:
         for folder in reach.subjects(path):
             found = ROOT / "keras_corrupt" / folder, ROOT / folder
             assert any(directory.is_dir() for directory in found), path

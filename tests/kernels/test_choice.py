@@ -13,8 +13,6 @@ from keras import ops
 from keras_corrupt import kernels
 from keras_corrupt.kernels import FusedSteps, active, fused_kernels, plain
 
-pytestmark = pytest.mark.tensorflow_only
-
 
 class Choice(keras.layers.Layer):
     """Runs a kernel, and notes from which module."""

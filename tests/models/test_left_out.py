@@ -7,8 +7,6 @@ import pytest
 from keras_corrupt.models import Electra, preset_directory
 from keras_corrupt.training import AdamW
 
-pytestmark = pytest.mark.tensorflow_only  # What a preset says knows no backend.
-
 
 def saved(model, directory):
     """Saves a model; returns what of it is left out."""

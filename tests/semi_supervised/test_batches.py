@@ -11,8 +11,6 @@ from keras_corrupt.semi_supervised.vocabulary import WordVocabulary
 from keras_corrupt.semi_supervised.word_vectors import first_words, read_word_vectors
 from tests.semi_supervised.conftest import LETTERS, WORDS, sentences_of
 
-pytestmark = pytest.mark.tensorflow_only
-
 
 def batches_of(count, labelled=True, seed=1, **arguments):
     sentences, tags = sentences_of(count, longest=40, **arguments)
