@@ -21,37 +21,12 @@ import tensorflow as tf
 
 from keras_corrupt.data.autotuning import without_autotuning
 from keras_corrupt.tokenizers import WordPieceTokenizer
-from tests.reach import changed_files, is_reached
-from tests.slow import is_slow
+from tests.lists import LISTS, is_in, is_of
+from tests.reach import reached
 
 ROOT = Path(__file__).parents[1]
 #: What users read first.
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
-
-#: Tests of code that computes nothing with Keras: one backend is enough.
-WITHOUT_KERAS = (
-    "data",
-    "tasks",
-    "test_build_file.py",
-    "test_docs.py",
-    "test_installation.py",
-    "test_start_up.py",
-    "tokenizers",
-)
-
-#: Slow tests of these folders run on both backends, slow tests of others on TensorFlow,
-#: but for those that are marked `both_backends`.
-COMPUTING = (
-    "corruption",
-    "cross_view",
-    "devices",
-    "encoders",
-    "fidelity",
-    "heads",
-    "kernels",
-    "models",
-    "presets",
-)
 
 # What records the fixtures needs other libraries than the tests do.
 collect_ignore = ["fixtures"]
@@ -84,8 +59,26 @@ def pytest_addoption(parser):
     parser.addoption(
         "--reached",
         action="store_true",
-        help="leave out slow tests that no change since full_run.txt can reach",
+        help="take the slow tests that a change reaches (tests/reach.py)",
     )
+
+
+def lists_of(config):
+    """Returns each list's marker and names; of slow tests those that are asked for."""
+    return LISTS | {"slow": reached()} if config.getoption("reached") else LISTS
+
+
+def pytest_report_header(config):
+    if config.getoption("reached"):
+        return f"reached: {len(reached())} of the {len(LISTS['slow'])} in slow.txt"
+
+
+def pytest_ignore_collect(collection_path, config):
+    """Leaves out files that have no test of the list that `-m` chooses alone."""
+    listed = lists_of(config).get(config.option.markexpr)
+    if listed is not None and collection_path.name.startswith("test_"):
+        path = collection_path.relative_to(ROOT).as_posix()
+        return None if is_of(listed, path) else True
 
 
 @pytest.hookimpl(tryfirst=True)  # Before `-m` chooses.
@@ -94,17 +87,11 @@ def pytest_collection_modifyitems(config, items):
     for item in items:
         if here not in item.path.parents:  # an example in a docstring
             continue
-        *folders, _ = (room, *_) = item.path.relative_to(here).parts
-        once = not {*WITHOUT_KERAS}.isdisjoint([room, *folders])
-        if is_slow(item.nodeid):
-            item.add_marker("slow")
-            whole_run = room not in COMPUTING or "whole_runs" in folders
-            once |= whole_run and not item.get_closest_marker("both_backends")
-            path = item.path.relative_to(here.parent).as_posix()
-            if config.getoption("reached") and not is_reached(path, changed_files()):
-                left_out.append(item)
-        if once:
-            item.add_marker("tensorflow_only")
+        marks = {mark for mark, listed in LISTS.items() if is_in(listed, item.nodeid)}
+        for mark in marks:
+            item.add_marker(mark)
+        if "slow" in marks and not is_in(lists_of(config)["slow"], item.nodeid):
+            left_out.append(item)
     if left_out:
         config.hook.pytest_deselected(items=left_out)
         items[:] = [item for item in items if item not in left_out]

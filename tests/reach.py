@@ -3,20 +3,25 @@
 `full_run.txt` names the commit at which all tests passed, and the packages that they
 ran with; `.ci/run --everything` writes it. Since then only some files have changed. A
 change of a folder of keras_corrupt reaches the slow tests in the folder of this name;
-`pytest --reached` leaves out the others. The fast tests, and the next run of
-everything, tell what the change does to code further away. `--reached` leaves out no
-test where git does not know the commit, or packages differ.
+`pytest --reached` leaves out the others. Where git does not know the commit, or
+packages differ, a change reaches all. `--reached` takes the shortest of the tests that
+a change reaches, as many as end in `BUDGET`. The fast tests, and the next run of
+everything, tell what the change does to the rest.
 """
 
 import functools
 import importlib.metadata
+import itertools
 import subprocess
 import sys
 from pathlib import Path
 
+from tests.lists import SLOW
 from tests.test_build_file import PACKAGE, ROOT
 
 FULL_RUN = Path(__file__).with_name("full_run.txt")
+#: Seconds of one core. Two cores end the other tests of `.ci/run` in 20 minutes.
+BUDGET = 600
 PACKAGES = ("jax", "jaxlib", "keras", "numpy", "tensorflow", "tf-models-official")
 #: Folder or file of tests -> the code that they are about, if its name is another.
 SUBJECTS = {
@@ -50,6 +55,18 @@ def changed_files():
         return frozenset([*git("diff", "--name-only", commit), *new])
     except (OSError, ValueError, subprocess.CalledProcessError):
         return None
+
+
+@functools.cache
+def reached():
+    """Returns the names in slow.txt that `--reached` takes."""
+    changed = changed_files()
+    names = [name for name in SLOW if is_reached(name.split("::")[0], changed)]
+    names.sort(key=SLOW.get)
+    ends = itertools.accumulate(SLOW[name] for name in names)
+    return frozenset(
+        name for name, end in zip(names, ends, strict=True) if end <= BUDGET
+    )
 
 
 def is_reached(path, changed):

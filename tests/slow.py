@@ -1,28 +1,22 @@
-"""Which tests are slow: those in slow.txt, that take over three seconds.
+"""Writes slow.txt: the tests that take over three seconds.
 
     pytest -n auto -m "" --junitxml times.xml
-    python tests/slow.py times.xml
+    python -m tests.slow times.xml
 
-writes slow.txt anew. A file whose tests share what takes long stands there as a whole,
-by hand.
+A file whose tests share what takes long stands there as a whole, by hand.
 """
 
+import collections
 import sys
 from pathlib import Path
 from xml.etree import ElementTree
+
+from tests.lists import SLOW
 
 ROOT = Path(__file__).parents[1]
 LIST = Path(__file__).with_name("slow.txt")
 #: Seconds on two cores.
 LONGEST = 3.0
-
-
-SLOW = frozenset(LIST.read_text().split())
-
-
-def is_slow(nodeid):
-    """Returns whether a test, or the whole file that it is in, is in slow.txt."""
-    return not SLOW.isdisjoint((nodeid.split("[")[0], nodeid.split("::")[0]))
 
 
 def identifier(case):
@@ -37,15 +31,16 @@ def identifier(case):
 
 def main(paths):
     """Writes slow.txt from JUnit files of pytest."""
-    found = {
-        identifier(case)
-        for path in paths
-        for case in ElementTree.parse(path).iter("testcase")
-        if float(case.get("time")) > LONGEST
-    }
     files = {name for name in SLOW if "::" not in name}
-    found = {name for name in found if name.split("::")[0] not in files}
-    LIST.write_text("".join(f"{name}\n" for name in sorted(found | files)))
+    seconds, long = collections.Counter(), set(files)
+    for path in paths:
+        for case in ElementTree.parse(path).iter("testcase"):
+            name, time = identifier(case), float(case.get("time"))
+            name = file if (file := name.split("::")[0]) in files else name
+            seconds[name] += time
+            if time > LONGEST:
+                long.add(name)
+    LIST.write_text("".join(f"{name} {seconds[name]:.1f}\n" for name in sorted(long)))
 
 
 if __name__ == "__main__":

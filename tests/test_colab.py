@@ -94,7 +94,6 @@ def assert_loss_fell(run):
     assert (run / "curves.png").stat().st_size > 1000
 
 
-@pytest.mark.both_backends
 def test_quickstart(execute, tmp_path):
     rng = random.Random(0)
     words = {"1": ["delight", "joy", "gem"], "0": ["bore", "mess", "failure"]}
@@ -138,7 +137,6 @@ def test_quickstart(execute, tmp_path):
         assert (tmp_path / folder / "model.safetensors").is_file()
 
 
-@pytest.mark.tensorflow_only  # Once is enough.
 def test_pretrain_your_language(execute, tmp_path):
     rng = random.Random(0)
     words = {
@@ -186,7 +184,6 @@ def test_pretrain_your_language(execute, tmp_path):
     assert printed["serve"].split() == ["NOUN", "VERB", "ADJ"]
 
 
-@pytest.mark.tensorflow_only  # Once is enough.
 def test_adapt_to_your_domain(execute, tmp_path):
     rng = random.Random(0)
     animals, words = ["cat", "dog"], ["the", "sat", "ran", "on", "under", "mat"]
@@ -236,7 +233,6 @@ def test_adapt_to_your_domain(execute, tmp_path):
     assert [line.split()[0] for line in scores] == ["before", "after", "guess"]
 
 
-@pytest.mark.tensorflow_only  # Once is enough.
 def test_semi_supervised_tagging(execute, tmp_path):
     rng = random.Random(0)
     names, verbs = ["Ada Ortiz", "Bo", "Cy Dunn"], ["saw", "met", "heard"]
@@ -281,7 +277,6 @@ def test_semi_supervised_tagging(execute, tmp_path):
         assert [row["step"] for row in rows] == [60, 120]
 
 
-@pytest.mark.tensorflow_only  # Once is enough.
 def test_use_your_encoder(execute):
     printed = execute("use_your_encoder")
     assert printed["vectors"].splitlines()[0].endswith("~ A boat went out to sea.")

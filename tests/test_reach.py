@@ -3,10 +3,9 @@ import subprocess
 import pytest
 
 from tests import reach
-from tests.slow import SLOW
+from tests.lists import SLOW
 from tests.test_build_file import ROOT
 
-pytestmark = pytest.mark.tensorflow_only
 INTEGRATION = "tests/integration/test_recipes.py"
 
 
@@ -16,7 +15,7 @@ INTEGRATION = "tests/integration/test_recipes.py"
         ("keras_corrupt/convert/card.py", "tests/convert/test_commands.py", True),
         ("keras_corrupt/convert/card.py", "tests/models/test_electra.py", False),
         (
-            "keras_corrupt/models/electra/electra.py",
+            "keras_corrupt/models/electra.py",
             "tests/models/test_electra.py",
             True,
         ),
@@ -53,6 +52,18 @@ def test_slow_tests_are_about_code_that_there_is():
         for folder in reach.subjects(path):
             found = ROOT / "keras_corrupt" / folder, ROOT / folder
             assert any(directory.is_dir() for directory in found), path
+
+
+def test_the_shortest_are_taken_as_many_as_end_in_time(monkeypatch):
+    monkeypatch.setattr(reach, "changed_files", lambda: {"setup.py"})
+    taken = reach.reached.__wrapped__()
+    seconds = sum(SLOW[name] for name in taken)
+    left_out = [SLOW[name] for name in SLOW if name not in taken]
+    assert seconds <= reach.BUDGET < seconds + min(left_out)
+    assert min(left_out) >= max(SLOW[name] for name in taken)
+    monkeypatch.setattr(reach, "changed_files", lambda: {"keras_corrupt/heads/a.py"})
+    heads = {name for name in SLOW if name.startswith("tests/heads/")}
+    assert reach.reached.__wrapped__() == heads != set()
 
 
 def test_without_a_known_commit_everything_is_reached():

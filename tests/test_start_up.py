@@ -11,7 +11,6 @@ import pytest
 
 from keras_corrupt.devices.log_level import hide_start_up_lines
 from keras_corrupt.training import command_line
-from tests.slow import SLOW
 
 ROOT = Path(__file__).parents[1]
 #: Runs commands in one process, and says what that has imported.
@@ -34,7 +33,6 @@ def words(printed):
     return re.sub(r"\x1b\[[\d;]*m|[│╭╮╰╯─|+]|-{3,}", "", printed).split()
 
 
-@pytest.mark.tensorflow_only  # Once is enough.
 def test_help_needs_no_backend(monkeypatch, capsys):
     """And is the same. `own_objective.py` defines a model, which needs Keras."""
     recipes = {path.name for path in (ROOT / "recipes").glob("*.py")}
@@ -74,11 +72,3 @@ def test_the_users_own_log_level_stays(monkeypatch):
     monkeypatch.setenv("TF_CPP_MIN_LOG_LEVEL", "0")
     hide_start_up_lines()
     assert os.environ["TF_CPP_MIN_LOG_LEVEL"] == "0"
-
-
-def test_the_slow_tests_exist():
-    """A test that was renamed would be fast again."""
-    for test in SLOW:
-        path, *names = test.split("::")
-        text = (ROOT / path).read_text()
-        assert all(re.search(rf"^ *(def|class) {n}\b", text, re.M) for n in names), test

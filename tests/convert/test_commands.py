@@ -15,7 +15,6 @@ from keras_corrupt.convert.conversion import convert
 from keras_corrupt.convert.options import Options
 from tests.convert.conftest import assert_same_weights
 
-pytestmark = pytest.mark.tensorflow_only  # Once is enough.
 THEIRS = Path(__file__).parents[1] / "fixtures" / "hugging_face"
 
 

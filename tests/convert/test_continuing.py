@@ -13,7 +13,6 @@ from keras_corrupt.training import AdamW, PretrainConfig, pretrain
 from keras_corrupt.training.callbacks import read_metrics
 from tests.convert.conftest import assert_same_weights
 
-pytestmark = pytest.mark.tensorflow_only  # A conversion knows no backend.
 THEIRS = Path(__file__).parents[1] / "fixtures" / "hugging_face" / "electra"
 WORDS = "the a cat dog sat ran on under mat rug quick slow".split()
 

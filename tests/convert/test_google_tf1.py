@@ -9,7 +9,6 @@ from keras_corrupt.models import Electra, Electric, MaskedLM
 from keras_corrupt.presets.named_variables import named_weights
 from tests.convert.conftest import assert_same_weights, scrambled
 
-pytestmark = pytest.mark.tensorflow_only  # No backend reads files.
 ENCODER = {
     **{"vocabulary_size": 110, "num_layers": 2, "hidden_size": 128, "num_heads": 2},
     **{"intermediate_size": 32, "embedding_size": 12, "max_length": 16},

@@ -77,7 +77,6 @@ def test_an_encoder_alone_computes_what_theirs_does(recorded):
     assert_close(model.encoder(recorded), expected, recorded)
 
 
-@pytest.mark.tensorflow_only
 def test_a_fine_tuned_model_computes_what_theirs_does(recorded):
     tagger = TokenTagger.from_preset(ROOT / "tagger")
     assert tagger.labels == ["NOUN", "VERB", "X"]
@@ -97,7 +96,6 @@ def test_both_networks_come_back_bit_for_bit(electra, tmp_path):
     assert back.generator.encoder.embeddings.token is back.encoder.embeddings.token
 
 
-@pytest.mark.tensorflow_only
 def test_the_directory_has_the_files_that_they_read(electra, tmp_path):
     theirs = written(electra, tmp_path, TO)
     files = {path.name for path in theirs.iterdir()}
@@ -115,7 +113,6 @@ def test_the_directory_has_the_files_that_they_read(electra, tmp_path):
     assert "Electra" in (theirs / "README.md").read_text()
 
 
-@pytest.mark.tensorflow_only
 def test_the_card_keeps_what_the_source_says(electra, tmp_path):
     electra.save_to_preset(tmp_path / "ours")
     before = "---\ntags: [old]\n---\n# Ours\n\nAUC 0.9\n"
@@ -128,7 +125,6 @@ def test_the_card_keeps_what_the_source_says(electra, tmp_path):
     assert "old" not in card
 
 
-@pytest.mark.tensorflow_only
 def test_masked_lm_and_encoders_of_others_come_back(tokenizer, tmp_path):
     sizes = SIZES["discriminator"] | {"vocabulary_size": 60}
     for i, change in enumerate(({}, {"embedding_size": 16, "approximate_gelu": True})):
@@ -142,7 +138,6 @@ def test_masked_lm_and_encoders_of_others_come_back(tokenizer, tmp_path):
         np.testing.assert_array_equal(variable, named_weights(back.encoder)[name])
 
 
-@pytest.mark.tensorflow_only
 def test_fine_tuned_models_come_back(electra, tmp_path, tokenizer):
     electra.save_to_preset(tmp_path / "start")
     texts, words = ["the cat sat", "a dog ran on"], [["the", "cat"], ["dog"]]
@@ -160,7 +155,6 @@ def test_fine_tuned_models_come_back(electra, tmp_path, tokenizer):
             assert back.predictions(examples) == model.predictions(examples)
 
 
-@pytest.mark.tensorflow_only
 def test_a_classifiers_two_layers_compute_what_its_one_does():
     from scipy.special import erf
 
@@ -175,7 +169,6 @@ def test_a_classifiers_two_layers_compute_what_its_one_does():
     np.testing.assert_allclose(outer, x @ kernel + bias, atol=1e-5)
 
 
-@pytest.mark.tensorflow_only
 def test_what_they_have_no_place_for_is_refused(electra, tmp_path):
     electra.save_to_preset(tmp_path / "preset")
     SpanExtractor.from_preset(tmp_path / "preset").save_to_preset(tmp_path / "spans")
@@ -202,7 +195,6 @@ def changed(folder, tmp_path, weights=None, **config):
     return tmp_path
 
 
-@pytest.mark.tensorflow_only
 @pytest.mark.parametrize(
     ("config", "reason"),
     [
@@ -223,7 +215,6 @@ def test_what_an_encoder_here_cannot_hold_is_refused(config, reason, tmp_path):
     assert "\n" not in str(refusal.value)
 
 
-@pytest.mark.tensorflow_only
 def test_wrong_weights_are_listed(tmp_path):
     name = "electra.embeddings.LayerNorm.weight"
 
@@ -243,7 +234,6 @@ def test_wrong_weights_are_listed(tmp_path):
             models.load_preset(changed("electra", folder, change))
 
 
-@pytest.mark.tensorflow_only
 def test_longer_tables_are_cut_and_old_names_known(tmp_path, recorded):
     def old(arrays):
         # As the first releases of BERT are.
@@ -270,7 +260,6 @@ def test_longer_tables_are_cut_and_old_names_known(tmp_path, recorded):
         models.load_preset(changed("bert", tmp_path / "b", lambda a: {**a, **untied}))
 
 
-@pytest.mark.tensorflow_only
 def test_a_pickle_needs_pytorch(tmp_path):
     theirs = changed("electra", tmp_path / "theirs")
     (theirs / "model.safetensors").rename(theirs / "pytorch_model.bin")
@@ -290,7 +279,6 @@ def changed_bert(folder, change, **config):
     return folder
 
 
-@pytest.mark.tensorflow_only  # A conversion knows no backend.
 def test_a_tagger_may_have_a_pooler(tmp_path):
     """Files of older versions of their library have it; no tag depends on it."""
 
@@ -322,7 +310,6 @@ def test_a_tagger_may_have_a_pooler(tmp_path):
     assert pooled.labels == ["O", "B-PER"]
 
 
-@pytest.mark.tensorflow_only
 def test_what_files_lack_is_the_same_in_each_process(tmp_path):
     """So that results which are kept are those of this preset."""
 
@@ -342,7 +329,6 @@ def test_what_files_lack_is_the_same_in_each_process(tmp_path):
     assert found[0] == found[1]
 
 
-@pytest.mark.tensorflow_only
 @pytest.mark.parametrize(
     "word, config, lowercase, strip_accents",
     [

@@ -151,7 +151,6 @@ def test_the_encoder_computes_what_theirs_does(prefix, changes, tmp_path):
     np.testing.assert_allclose(found[mask > 0], expected[mask > 0], atol=1e-5, rtol=0)
 
 
-@pytest.mark.tensorflow_only
 @pytest.mark.parametrize(("layers", "hidden"), [(12, 768), (24, 1024)])
 def test_the_released_sizes_have_a_place(layers, hidden, without_values):
     config = CONFIG | {
@@ -171,7 +170,6 @@ def test_the_released_sizes_have_a_place(layers, hidden, without_values):
     }
 
 
-@pytest.mark.tensorflow_only
 def test_what_the_encoder_cannot_hold_is_refused(tmp_path):
     for i, (changes, reason) in enumerate(
         [
@@ -187,7 +185,6 @@ def test_what_the_encoder_cannot_hold_is_refused(tmp_path):
             models.load_preset(tmp_path / str(i))
 
 
-@pytest.mark.tensorflow_only
 @pytest.mark.parametrize(
     ("name", "shape", "reason"),
     [

@@ -55,7 +55,6 @@ def test_it_computes_what_theirs_does(recorded):
     assert_close(logits(model, second), expected, inputs)
 
 
-@pytest.mark.tensorflow_only
 def test_its_tokenizer_gives_the_same_ids(recorded):
     inputs, _ = recorded
     tokenizer = models.load_preset(THEIRS).tokenizer
@@ -66,7 +65,6 @@ def test_its_tokenizer_gives_the_same_ids(recorded):
         assert (first, last) == (tokenizer.classify_id, tokenizer.separate_id)
 
 
-@pytest.mark.tensorflow_only
 def test_it_goes_to_their_bert_and_comes_back(recorded, tmp_path):
     """BERT's classes have an epsilon, too; positions begin with the first one."""
     inputs, expected = recorded
@@ -81,7 +79,6 @@ def test_it_goes_to_their_bert_and_comes_back(recorded, tmp_path):
             convert(THEIRS, tmp_path / library, to=library, approximate_gelu=True)
 
 
-@pytest.mark.tensorflow_only
 @pytest.mark.parametrize("kind", hugging_face_roberta.KINDS)
 def test_kinds_and_parts(kind, recorded, tmp_path):
     inputs, expected = recorded
@@ -112,7 +109,6 @@ def test_kinds_and_parts(kind, recorded, tmp_path):
     assert_same_weights(whole.encoder, alone.encoder)
 
 
-@pytest.mark.tensorflow_only
 def test_a_task_starts_from_it():
     whole = models.load_preset(THEIRS)
     tagger = TokenTagger.from_preset(THEIRS, labels=["O", "B-X"])
@@ -120,7 +116,6 @@ def test_a_task_starts_from_it():
     assert len(tagger.predictions([["The", "cat", "sat"]])[0]) == 3
 
 
-@pytest.mark.tensorflow_only
 def test_what_cannot_be_is_refused(tmp_path):
     def other_copy(arrays):
         return arrays | {"lm_head.decoder.bias": arrays["lm_head.bias"] + 1}

@@ -14,7 +14,6 @@ from tests.convert.conftest import assert_same_weights, written
 from tests.downstream.conftest import ENCODER, scrambled
 from tests.multitask.conftest import EXAMPLES, TASKS
 
-pytestmark = pytest.mark.tensorflow_only  # A conversion knows no backend.
 TO = "hugging_face"
 BERT_SPANS = {"class": "SpanExtractor", "head_type": "bert"}
 

@@ -64,7 +64,6 @@ def test_ours_is_written_and_comes_back(embedding_size, tokenizer, tmp_path):
     assert back.tokenizer.fingerprint == tokenizer.fingerprint
 
 
-@pytest.mark.tensorflow_only
 def test_their_tokenizer_and_classifier_read_ours(tokenizer, tmp_path):
     model = MaskedLM({**ENCODER, "embedding_size": 16}, tokenizer=tokenizer)
     theirs = str(written(model, tmp_path, "keras_hub"))
@@ -75,7 +74,6 @@ def test_their_tokenizer_and_classifier_read_ours(tokenizer, tmp_path):
     assert classifier.predict(texts, verbose=0).shape == (2, 3)
 
 
-@pytest.mark.tensorflow_only
 def test_gelu_is_refused_unless_asked_for(electra, tmp_path):
     with pytest.raises(ValueError, match="tanh approximation alone.*1e-3"):
         written(electra, tmp_path, "keras_hub")
@@ -88,7 +86,6 @@ def test_gelu_is_refused_unless_asked_for(electra, tmp_path):
     assert back.encoder.approximate_gelu
 
 
-@pytest.mark.tensorflow_only
 def test_other_presets_of_theirs_are_refused(tmp_path):
     keras_hub.models.BertTokenizer(
         vocabulary=["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]

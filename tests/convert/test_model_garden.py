@@ -18,7 +18,6 @@ from tests.convert.conftest import (
     written,
 )
 
-pytestmark = pytest.mark.tensorflow_only  # Model Garden is.
 POSITIONS = np.array([[1, 5, 7]] * 6, "int32")
 
 

@@ -20,7 +20,6 @@ from keras_corrupt.convert.weights import Weights, take
 from keras_corrupt.models import Electra, MaskedLM, Teams
 from tests.fixtures.hollow import restore
 
-pytestmark = pytest.mark.tensorflow_only  # Names and shapes know no backend.
 ROOT = Path(__file__).parents[1] / "fixtures" / "released"
 #: Of Google's models -> layers, hidden size.
 SIZES = {"small": (12, 256), "base": (12, 768), "large": (24, 1024)}

@@ -15,7 +15,6 @@ from tests.conftest import SIZES
 from tests.convert.conftest import assert_close, scrambled, written
 from tests.downstream.conftest import ENCODER
 
-pytestmark = pytest.mark.tensorflow_only  # Both are written on TensorFlow.
 NEEDED = {"onnx": ("tf2onnx", "onnxruntime"), "litert": ("ai_edge_litert",)}
 
 

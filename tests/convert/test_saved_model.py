@@ -72,7 +72,6 @@ def words_of(tokenizer, text):
     return [word for word, _ in engine.pre_tokenizer.pre_tokenize_str(normalized)]
 
 
-@pytest.mark.tensorflow_only
 class TestTokenizer:
     @pytest.mark.parametrize(
         "lowercase, strip_accents, every",
@@ -120,7 +119,6 @@ class TestTokenizer:
             np.testing.assert_array_equal(places, in_bytes, repr(sample))
 
 
-@pytest.mark.tensorflow_only
 class TestClassifier:
     def test_labels_and_probabilities(self, tmp_path, encoder, tokenizer):
         labels = ["no", "yes", "vielleicht \u00e4"]
@@ -157,7 +155,6 @@ class TestClassifier:
         np.testing.assert_allclose(found["score"], expected, atol=1e-5)
 
 
-@pytest.mark.tensorflow_only
 class TestTagger:
     def test_tags(self, tmp_path, encoder, tokenizer):
         model = TokenTagger(encoder, tokenizer, labels=["O", "B-\u00e9", "I-\u00e9"])
@@ -182,7 +179,6 @@ class TestTagger:
         assert {t for r, n in zip(rows, lengths, strict=True) for t in r[n:]} == {""}
 
 
-@pytest.mark.tensorflow_only
 class TestExtractor:
     @pytest.mark.parametrize(
         ("head_type", "answerability"), [("xlnet", False), ("bert", True)]
@@ -234,7 +230,6 @@ class TestExtractor:
             serve(question=strings(["the cat?"]), context=strings(contexts))
 
 
-@pytest.mark.tensorflow_only
 class TestErrors:
     @pytest.fixture
     def model(self, encoder, tokenizer):

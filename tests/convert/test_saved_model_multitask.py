@@ -8,8 +8,6 @@ from keras_corrupt.multitask import MultiTaskModel
 from tests.downstream.conftest import ENCODER, scrambled
 from tests.multitask.conftest import EXAMPLES, TASKS
 
-pytestmark = pytest.mark.tensorflow_only
-
 
 def test_each_task_has_its_signatures(tokenizer, tmp_path):
     import tensorflow as tf

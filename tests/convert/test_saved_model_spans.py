@@ -1,10 +1,8 @@
 import numpy as np
-import pytest
 
 from keras_corrupt.downstream.span_extractor import window_starts
 
 
-@pytest.mark.tensorflow_only
 def test_the_window_that_shows_most_surroundings():
     from keras_corrupt.convert.saved_model_spans import shown_best
 
@@ -19,7 +17,6 @@ def test_the_window_that_shows_most_surroundings():
             np.testing.assert_array_equal(found, best)
 
 
-@pytest.mark.tensorflow_only
 def test_best_spans_by_hand():
     import tensorflow as tf
 

@@ -296,7 +296,6 @@ def test_a_long_line_is_one_document(tmp_path, monkeypatch):
     assert {document for document, _ in found} == {0, 1, 2}
 
 
-@pytest.mark.tensorflow_only
 @pytest.mark.parametrize(
     ("make", "message"),
     [

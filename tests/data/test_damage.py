@@ -64,7 +64,6 @@ DAMAGED = {
 }
 
 
-@pytest.mark.tensorflow_only
 @pytest.mark.parametrize("kind", DAMAGED)
 def test_records_are_checked_as_they_are_read(copy, kind):
     record, message = DAMAGED[kind]
@@ -76,7 +75,6 @@ def test_records_are_checked_as_they_are_read(copy, kind):
     assert "\n" not in str(error.value)
 
 
-@pytest.mark.tensorflow_only
 def test_records_that_all_lack_segment_ids(copy):
     rewrite(copy, "validation", [example(token_ids=[7] * 32)] * 128)
     with pytest.raises(DatasetError, match="record 1: holds the features"):
@@ -84,7 +82,6 @@ def test_records_that_all_lack_segment_ids(copy):
             list(make_dataset(copy, "validation", batch_size=128))
 
 
-@pytest.mark.tensorflow_only
 def test_sound_records_pass(copy):
     longest = serialize(Example([2, *[119] * 30, 3], [0] * 31 + [1]))
     rewrite(copy, "validation", [SOUND, longest])
@@ -92,7 +89,6 @@ def test_sound_records_pass(copy):
     assert batch["padding_mask"].sum(axis=1).tolist() == [4, 32]
 
 
-@pytest.mark.tensorflow_only
 def test_other_errors_stay_what_they_are(copy):
     with pytest.raises(tf.errors.InvalidArgumentError), name_damage(copy):
         tf.constant([1, 2]) + tf.constant([1, 2, 3])
@@ -118,7 +114,6 @@ def test_damage_within_fit(copy):
         model.fit(dataset, steps_per_epoch=500, verbose=0)
 
 
-@pytest.mark.tensorflow_only
 def test_a_length_beyond_the_file(copy):
     """The library that reads the records would end the process."""
     file = copy / "train-00001.tfrecord"
@@ -129,7 +124,6 @@ def test_a_length_beyond_the_file(copy):
         make_dataset(copy, batch_size=4)
 
 
-@pytest.mark.tensorflow_only
 def test_a_shard_of_other_records(copy):
     file = copy / "validation.tfrecord"
     size = file.stat().st_size
@@ -139,7 +133,6 @@ def test_a_shard_of_other_records(copy):
         make_dataset(copy, "validation", batch_size=4)
 
 
-@pytest.mark.tensorflow_only
 def test_another_tokenizer_in_the_directory(copy):
     words = [f"w{number}" for number in range(115)]
     tokenizer = type(load(copy))([*SPECIAL, *words])
@@ -152,7 +145,6 @@ def test_another_tokenizer_in_the_directory(copy):
         make_dataset(copy, batch_size=4)
 
 
-@pytest.mark.tensorflow_only
 def test_fingerprint_is_of_the_examples(prepared, copy):
     was = prepared.fingerprint
     assert load_dataset_info(copy).fingerprint == was and len(was) == 64
@@ -176,7 +168,6 @@ def test_fingerprint_is_of_the_examples(prepared, copy):
     assert len({was, *variants}) == 5
 
 
-@pytest.mark.tensorflow_only
 def test_digests_are_those_of_the_records(prepared):
     import hashlib
 

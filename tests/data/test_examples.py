@@ -41,7 +41,6 @@ def test_every_token_stands_once_and_in_order(lengths, max_length, seed):
         assert segment_ids == [int(place > ends[0]) for place in range(len(token_ids))]
 
 
-@pytest.mark.tensorflow_only
 def test_a_long_sentence_takes_linear_time():
     # Where the rest was copied for each example, this took minutes.
     start = time.monotonic()

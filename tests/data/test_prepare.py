@@ -349,7 +349,6 @@ def test_command_line(prepared, capsys, monkeypatch):
         main()
 
 
-@pytest.mark.tensorflow_only
 @pytest.mark.parametrize(
     ("output", "message"),
     [
@@ -373,7 +372,6 @@ def test_outputs_that_cannot_be(
     assert list(tmp_path.iterdir()) == before
 
 
-@pytest.mark.tensorflow_only
 @pytest.mark.parametrize("size", [99_999_999_999, 0, -1])
 @pytest.mark.parametrize("kind", KINDS)
 def test_sizes_that_no_vocabulary_has(size, kind, fails, corpus, tmp_path):

@@ -8,8 +8,6 @@ from keras_corrupt.data.prepare import prepare_dataset
 from keras_corrupt.data.splits import held_out_lines, is_held_out
 from keras_corrupt.tokenizers import KINDS, WordPieceTokenizer, load
 
-pytestmark = pytest.mark.tensorflow_only
-
 
 def sample(path, fraction, **options):
     sources = open_corpus(str(path), **options)

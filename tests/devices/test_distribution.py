@@ -37,7 +37,7 @@ RUNS = {
         "continued//2,1/eager",
     ],
     "jax": [
-        *(f"{s}/all/{n}/compiled" for s in ("electra", "coco_lm") for n in (1, 4)),
+        *(f"electra/all/{n}/compiled" for n in (1, 4)),
         "electra/all/4/many",
         "electra/plain/1/compiled",
         *(f"masked_lm/masks/{n}/compiled" for n in (1, 2)),
@@ -108,7 +108,6 @@ def test_devices_draw_different_numbers(results):
         assert not np.array_equal(one, other), name
 
 
-@pytest.mark.tensorflow_only  # On JAX, tests/integration/test_processes.py.
 def test_a_run_continues_on_other_devices(results):
     """Nothing is drawn, so that it must end where one device ends."""
     alone, others = (results[f"continued//{n},1/eager"] for n in (1, 2))
@@ -161,7 +160,6 @@ def test_what_cannot_work(changes, message):
         with_devices(**{"count": "auto", **changes})
 
 
-@pytest.mark.tensorflow_only
 def test_several_tensorflow_processes(monkeypatch):
     with pytest.raises(ValueError, match="--coordinator.*Use JAX for several hosts"):
         with_devices("auto", coordinator="localhost:1234")
@@ -174,7 +172,6 @@ def test_several_tensorflow_processes(monkeypatch):
         with_devices("auto")
 
 
-@pytest.mark.tensorflow_only
 def test_no_tpu(monkeypatch):
     def connect():
         raise tf.errors.NotFoundError(None, None, "no TPU")

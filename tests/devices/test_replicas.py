@@ -6,7 +6,6 @@ import types
 
 import keras
 import numpy as np
-import pytest
 
 from keras_corrupt.devices import replicas
 from keras_corrupt.devices.replicas import gather_from_replicas
@@ -62,7 +61,6 @@ print("equal")
 """
 
 
-@pytest.mark.tensorflow_only
 def test_gathered_rows_and_their_gradient_are_those_of_one_device():
     ran = subprocess.run(
         [sys.executable, "-c", GATHER], capture_output=True, text=True, timeout=300
@@ -70,7 +68,6 @@ def test_gathered_rows_and_their_gradient_are_those_of_one_device():
     assert ran.stdout.strip() == "equal", ran.stderr
 
 
-@pytest.mark.tensorflow_only
 def test_replicas_draw_from_different_seeds(monkeypatch):
     """The first's are Keras's, and none is another generator's of the model."""
     theirs = keras.random.SeedGenerator(7)

@@ -105,7 +105,6 @@ def test_no_pronoun_anywhere(ranker):
     assert ranker.predictions([ROWS[3], ("", "")]) == ["1", "1"]
 
 
-@pytest.mark.both_backends
 def test_it_learns_and_saves(ranker, tmp_path):
     rows, labels = ROWS[:3], ["0", "1", "0"]
     ranker.compile(keras.optimizers.Adam(1e-2), jit_compile=COMPILED)

@@ -27,7 +27,6 @@ def brief(config):
     return dataclasses.replace(config, seeds=1, settings=settings)
 
 
-@pytest.mark.tensorflow_only
 def test_runs_learn_are_kept_and_are_not_run_again(config, tmp_path, capsys):
     (row,) = finetune([animals()], config)
     folder = tmp_path / "out" / "animals" / "published"
@@ -70,7 +69,6 @@ def test_a_seed_decides_a_run_whatever_ran_before(config, tmp_path):
     assert [first.results[1][k] for k in keys] == [again[k] for k in keys]
 
 
-@pytest.mark.tensorflow_only
 def test_other_settings_are_refused_where_a_run_is_finished(config):
     config = brief(config)
     finetune([animals()], config)
@@ -80,7 +78,6 @@ def test_other_settings_are_refused_where_a_run_is_finished(config):
         finetune([animals()], other)
 
 
-@pytest.mark.tensorflow_only
 def test_what_a_result_records(config, tmp_path):
     # A file with other names or values would no longer be recognised.
     config = brief(config)
@@ -202,7 +199,6 @@ def test_new_weights_instead_of_the_presets(config):
     assert not np.allclose(embeddings(task), embeddings(pretrained))
 
 
-@pytest.mark.tensorflow_only
 def test_a_failed_run_is_repeated_and_reported(config, monkeypatch, capsys):
     config = dataclasses.replace(brief(config), retries=2)
     seeds = []
@@ -224,7 +220,6 @@ def test_a_failed_run_is_repeated_and_reported(config, monkeypatch, capsys):
     assert printed.count("This run failed: it is a test.") == 3
 
 
-@pytest.mark.tensorflow_only
 def test_an_infinite_loss_is_a_failure_that_leaves_numbers(config):
     settings = {**config.settings, "learning_rate": 1e30, "epochs": 3, "clip_norm": 0.0}
     config = dataclasses.replace(config, seeds=1, retries=0, settings=settings)
@@ -245,7 +240,6 @@ def test_too_little_memory_names_remedies(config, monkeypatch):
         finetune([animals()], brief(config))
 
 
-@pytest.mark.tensorflow_only
 def test_search_takes_the_settings_with_the_best_median(config, monkeypatch):
     searched = {"learning_rate": (1e-7, 5e-3)}
     monkeypatch.setattr(Electra, "fine_tuning_search", lambda *_: searched)
@@ -277,7 +271,6 @@ def test_the_best_epoch_counts_where_the_paper_says_so(config, monkeypatch, tmp_
     assert saved.predictions(["the cat", "a dog"]) == [often] * 2
 
 
-@pytest.mark.tensorflow_only
 def test_an_ensemble_predicts_with_the_mean_of_the_outputs(config, tmp_path):
     (row,) = finetune([animals()], dataclasses.replace(config, ensemble=2))
     folder = tmp_path / "out" / "animals" / "published"
@@ -290,7 +283,6 @@ def test_an_ensemble_predicts_with_the_mean_of_the_outputs(config, tmp_path):
     assert row.ensemble is not None and row.ensemble > row.guess
 
 
-@pytest.mark.tensorflow_only
 def test_taggers_predict_together_and_span_extractors_do_not(config, tmp_path):
     words = [["the", "cat"], ["a", "dog", "sat"]]
     task = types.SimpleNamespace(name="tags", model=None, kind="tagging")
@@ -333,7 +325,6 @@ def test_nothing_is_written_when_a_task_cannot_work(config, tmp_path):
     assert not (tmp_path / "out").exists()
 
 
-@pytest.mark.tensorflow_only
 def test_a_run_cut_short_leaves_no_result(config, tmp_path, monkeypatch):
     def fail(*_, **__):
         raise OSError("No space left on device")
@@ -347,7 +338,6 @@ def test_a_run_cut_short_leaves_no_result(config, tmp_path, monkeypatch):
     assert len(row.results) == 1
 
 
-@pytest.mark.tensorflow_only
 def test_fewer_examples_on_request(config):
     config = dataclasses.replace(
         brief(config), max_train_examples=50, max_dev_examples=10
@@ -357,7 +347,6 @@ def test_fewer_examples_on_request(config):
     assert examples == {"train": 50, "dev": 10, "test": 30}
 
 
-@pytest.mark.tensorflow_only
 def test_all_seeds_train_where_the_loss_is_scaled(config):
     config = dataclasses.replace(brief(config), seeds=2, dtype="mixed_float16")
     (row,) = finetune([animals()], config)
@@ -366,7 +355,6 @@ def test_all_seeds_train_where_the_loss_is_scaled(config):
     assert np.isfinite([first, second]).all() and first != second
 
 
-@pytest.mark.tensorflow_only
 def test_examples_without_features_show_before_training(config, monkeypatch):
     features = TextClassifier.features
 

@@ -120,7 +120,6 @@ def test_scores_of_tokens(tokenizer):
     assert scores.tokens == tokenizer.tokens(ids)
 
 
-@pytest.mark.tensorflow_only
 def test_export_is_refused(encoder, tokenizer, tmp_path):
     model = TextClassifier(encoder, tokenizer, labels=["a", "b"])
     with pytest.raises(ValueError, match=f"word pieces.*{tokenizer.kind!r}"):

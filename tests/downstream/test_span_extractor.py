@@ -246,7 +246,6 @@ def questions():
     return examples, labels
 
 
-@pytest.mark.both_backends
 def test_learns_and_comes_back_from_its_preset(tokenizer, tmp_path):
     model = make(tokenizer, answerability=True, max_length=16, dropout=0.0)
     examples, labels = questions()

@@ -131,7 +131,6 @@ class TestLosses:
             means.append(float(loss))
         assert means[0] == pytest.approx(means[1], abs=1e-6)
 
-    @pytest.mark.both_backends
     def test_fit_learns(self, classifier):
         texts = ["the cat", "a cat sat", "the dog", "a slow dog"] * 8
         labels = ["yes", "yes", "no", "no"] * 8

@@ -124,7 +124,6 @@ class TestLoss:
         ((x, y, w),) = tagger.batches(features, 2).as_numpy_iterator()
         assert float(tagger.compute_loss(x, y, tagger(x), w)) == 0.0
 
-    @pytest.mark.both_backends
     def test_fit_learns(self, tagger):
         sentences = [["the", "cats", "ran"], ["a", "slow", "dog", "sat"]] * 8
         tags = [["D", "N", "V"], ["D", "D", "N", "V"]] * 8

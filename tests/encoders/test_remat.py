@@ -43,7 +43,6 @@ def test_gradients_are_the_same():
             np.testing.assert_allclose(one, other, rtol=1e-4, atol=1e-6)
 
 
-@pytest.mark.tensorflow_only
 @pytest.mark.parametrize("remat", ["attention", "layer"])
 def test_gradients_are_the_same_in_a_graph(remat):
     import tensorflow as tf

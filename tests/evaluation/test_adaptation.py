@@ -60,7 +60,6 @@ def write_table(path, seed):
         csv.writer(file).writerows([("text", "animal"), *rows])
 
 
-@pytest.mark.tensorflow_only  # What it runs is tested on both.
 def test_before_and_after(run, tmp_path, preset, capsys):
     domain = write(tmp_path / "domain.txt", "the cat sat under the rug")
     old = write(tmp_path / "old.txt", "a dog ran on a mat", 40)
@@ -118,7 +117,6 @@ def test_before_and_after(run, tmp_path, preset, capsys):
     assert len(set(fine_tuned.values())) == 2
 
 
-@pytest.mark.tensorflow_only
 def test_what_is_wrong_shows_before_training(run, tmp_path, preset):
     domain = write(tmp_path / "domain.txt", "the cat sat")
 
@@ -143,7 +141,6 @@ def test_what_is_wrong_shows_before_training(run, tmp_path, preset):
     assert "there is no setting rate" in refused(*task, "--settings", "rate", 1)
 
 
-@pytest.mark.tensorflow_only
 def test_the_presets_model_is_found_without_start_up_lines(monkeypatch, preset):
     monkeypatch.delenv("TF_CPP_MIN_LOG_LEVEL", raising=False)
     recipe = AdaptationConfig(model="Teams", preset="tiny", output="unused")

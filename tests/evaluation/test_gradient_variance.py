@@ -51,7 +51,6 @@ def test_gradients_are_those_of_the_backend(model):
         np.testing.assert_array_equal(a, b)
 
 
-@pytest.mark.tensorflow_only
 def test_equation_7_for_all_masks_of_a_small_text():
     rng = np.random.default_rng(0)
     # A gradient for each mask of 2 of 4 positions: some of each position, and more.
@@ -83,7 +82,6 @@ def test_equation_7_for_all_masks_of_a_small_text():
         variances(sets[:1])
 
 
-@pytest.mark.tensorflow_only
 def test_masks_have_the_distance_asked_for():
     rng = np.random.default_rng(0)
     for shared in range(5):
@@ -92,7 +90,6 @@ def test_masks_have_the_distance_asked_for():
         assert len({*a} & {*b}) == shared
 
 
-@pytest.mark.tensorflow_only
 def test_covariance_falls_with_distance(model):
     """Equal masks have all of the variance in common; it is the assumption's end."""
     settings = Settings("", "", "", texts=2, draws=24, num_masks=2, mask_rate=0.25)
@@ -105,7 +102,6 @@ def test_covariance_falls_with_distance(model):
     np.testing.assert_allclose(np.mean(parts["independent"]), 0.5, atol=0.2)
 
 
-@pytest.mark.tensorflow_only
 def test_masks_have_the_slots_of_the_longest_text():
     """0.07 * 100 is 7.000000000000001 in floats."""
     settings = Settings("", "", "", draws=2, num_masks=2, mask_rate=0.07)
@@ -122,7 +118,6 @@ def test_masks_have_the_slots_of_the_longest_text():
     assert set(counts[: len(counts) // 2]) == {7} and {*counts} == {5, 7}
 
 
-@pytest.mark.tensorflow_only
 def test_the_command(model, prepared, tmp_path, monkeypatch, capsys):
     tokenizer = tokenizers.load(prepared.directory)
     sizes = {"vocabulary_size": tokenizer.vocabulary_size, "max_length": 32}
@@ -142,7 +137,6 @@ def test_the_command(model, prepared, tmp_path, monkeypatch, capsys):
             gradient_variance.main()
 
 
-@pytest.mark.tensorflow_only
 def test_texts_too_short_for_the_masks_are_left_out(model, capsys):
     settings = Settings("", "", "", draws=2, num_masks=2, mask_rate=0.25)
     batch = make_inputs(batch=2)

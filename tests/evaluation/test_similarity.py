@@ -34,7 +34,6 @@ def test_cosines_by_hand():
         similarity.similarity(first, second, [1.0] * 30)
 
 
-@pytest.mark.tensorflow_only
 def test_the_command_reads_stsb_and_writes_a_table(tmp_path, monkeypatch, capsys):
     folder = tmp_path / "glue" / "STS-B"
     folder.mkdir(parents=True)

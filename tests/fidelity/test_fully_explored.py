@@ -1,10 +1,6 @@
 """Details of "A Fully-Explored Masked Language Model" that a recipe has."""
 
-import pytest
-
 from tests.fidelity.conftest import recipe
-
-pytestmark = pytest.mark.tensorflow_only  # No backend changes them.
 
 
 def test_adaptation_goes_on_as_section_4_1_does():

@@ -22,8 +22,6 @@ from keras_corrupt.tasks.tables import Columns, read_table
 from keras_corrupt.tasks.task_files import read_task_file
 from keras_corrupt.tokenizers.reading import read_vocabulary
 
-pytestmark = pytest.mark.tensorflow_only  # No backend reads files.
-
 ROW = "1\t{}\t_\tX\t_\t_\t0\troot\t_\t_\n"
 CONLLU = f"# a\n{ROW.format('Tom')}\n{ROW.format('sees')}"
 PAIR = {"sentence_good": "a", "sentence_bad": "b", "UID": "c", "field": "d"}

@@ -32,7 +32,6 @@ def checkpoints(saved, tmp_path):
     return Checkpoints(tmp_path / "checkpoints")
 
 
-@pytest.mark.tensorflow_only  # No backend reads files.
 @pytest.mark.parametrize("case", CASES)
 def test_a_damaged_checkpoint_is_passed_over(case, model, checkpoints, capsys):
     CASES[case](checkpoints.path(2))

@@ -12,7 +12,6 @@ from tests.hostile.foreign_cases import CASES, good_ones
 from tests.hostile.preset_cases import bad_preset
 
 pytestmark = [
-    pytest.mark.tensorflow_only,  # No backend reads files.
     pytest.mark.filterwarnings("ignore:.*head on it is new"),
     pytest.mark.filterwarnings("ignore:The preset has no generator"),
 ]

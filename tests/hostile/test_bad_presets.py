@@ -9,8 +9,6 @@ from tests.conftest import SIZES
 from tests.hostile.bad_input import refusal
 from tests.hostile.preset_cases import CASES, bad_preset
 
-pytestmark = pytest.mark.tensorflow_only  # No backend reads files.
-
 
 @pytest.fixture(scope="module")
 def preset(tmp_path_factory):

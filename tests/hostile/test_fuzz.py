@@ -26,8 +26,6 @@ from keras_corrupt.presets import load_preset
 from keras_corrupt.tokenizers import SPECIAL_TOKENS, WordPieceTokenizer
 from tests.hostile.bad_input import MOST_BYTES, MOST_SECONDS, peak
 
-pytestmark = pytest.mark.tensorflow_only  # No backend reads files.
-
 EXAMPLES = int(os.environ.get("FUZZ_EXAMPLES", 0))
 fuzz = settings(
     max_examples=EXAMPLES or 50,

@@ -58,7 +58,6 @@ def results(tmp_path_factory):
     return found
 
 
-@pytest.mark.tensorflow_only  # The processes have the two backends.
 @pytest.mark.parametrize(
     "run, other_process",
     [
@@ -89,7 +88,6 @@ def test_all_train_alike(results, run, other_process):
     assert moved > 1e-3  # far above the tolerance
 
 
-@pytest.mark.tensorflow_only
 @pytest.mark.parametrize("backend", ["tensorflow", "jax"])
 def test_bfloat16_loss_is_near_that_of_float32(results, backend):
     full, _ = results[backend]["electra"]

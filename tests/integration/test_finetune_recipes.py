@@ -44,7 +44,6 @@ def write_table(path, rows):
         csv.writer(file, delimiter="\t").writerows(rows)
 
 
-@pytest.mark.both_backends
 def test_glue(run, tmp_path, capsys):
     for seed, name in enumerate(("train", "dev", "test")):
         split = cats_and_dogs(16, seed)
@@ -62,7 +61,6 @@ def test_glue(run, tmp_path, capsys):
     assert "| SST-2 | accuracy |" in capsys.readouterr().out
 
 
-@pytest.mark.tensorflow_only
 def test_prompts(run, tmp_path, capsys):
     words = "the a cat dog sat ran on under mat rug it was great terrible .".split()
     tokenizer = WordPieceTokenizer([*SPECIAL_TOKENS, *words])
@@ -85,7 +83,6 @@ def test_prompts(run, tmp_path, capsys):
     assert line in capsys.readouterr().out
 
 
-@pytest.mark.tensorflow_only
 def test_squad(run, tmp_path):
     pytest.importorskip("official.nlp.tools.squad_evaluate_v1_1")
     context = "the cat sat on the mat . the dog ran under the rug ."
@@ -156,7 +153,6 @@ def test_tagging(run, tmp_path):
     assert result["score"] == metrics["f1"] > 0
 
 
-@pytest.mark.tensorflow_only  # What it runs is tested on both.
 def test_multitask(tmp_path, preset, monkeypatch, capsys):  # noqa: F811
     """Tasks of GLUE and of one's own, in one command."""
     pytest.importorskip("statsmodels")
@@ -189,7 +185,6 @@ def test_multitask(tmp_path, preset, monkeypatch, capsys):  # noqa: F811
     assert "| single_to_multi | " in capsys.readouterr().out
 
 
-@pytest.mark.tensorflow_only
 def test_text(run, tmp_path):
     split = cats_and_dogs(40)
     rows = zip(split.examples, split.labels, strict=True)
@@ -206,7 +201,6 @@ def test_text(run, tmp_path):
     assert len(right) == 4 and result["score"] == 100 * sum(right) / 4
 
 
-@pytest.mark.tensorflow_only
 def test_a_known_task(run, tmp_path, capsys):
     for seed, name in enumerate(("train", "dev", "test")):
         split = cats_and_dogs(16, seed)

@@ -10,7 +10,6 @@ import pytest
 from tests.conftest import without_graphs
 from tests.downstream.conftest import preset  # noqa: F401
 
-pytestmark = pytest.mark.tensorflow_only  # What recipes run is tested on both.
 RECIPES = Path(__file__).parents[2] / "recipes"
 
 #: Recipe -> flags, and the tasks and the metric of its table.

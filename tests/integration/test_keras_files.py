@@ -61,7 +61,6 @@ def functional_model():
     return keras.Model(ids, hidden)
 
 
-@pytest.mark.tensorflow_only  # On JAX, models' own tests load files.
 def test_every_kind_of_file_loads_in_a_fresh_process(tmp_path, tokenizer):
     labels = {"labels": ["a", "b"]}
     bilstm = {"encoder": {"hidden_sizes": [4], "projection_size": 3}}
@@ -125,7 +124,6 @@ def test_every_kind_of_file_loads_in_a_fresh_process(tmp_path, tokenizer):
     assert np.load(tmp_path / "cross_view.out.npz")["optimizer"] == "SGD"
 
 
-@pytest.mark.tensorflow_only
 def test_keras_may_be_imported_last_and_is_not_imported_for_it():
     out = run(
         "-c",

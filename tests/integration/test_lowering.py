@@ -10,7 +10,6 @@ from keras_corrupt.training import AdamW
 from tests.conftest import SIZES, make_inputs
 from tests.cross_view.conftest import (
     make_parser,
-    make_tagger,
     make_token_tagger,
     make_translator,
     one_batch,
@@ -70,22 +69,18 @@ def lowered(model, data, platforms, checks=()):
     return exported.mlir_module()
 
 
-@pytest.mark.parametrize("dtype", ["float32", "mixed_bfloat16"])
 @pytest.mark.parametrize("system", SYSTEMS)
-def test_a_step_lowers(system, dtype):
-    model = getattr(models, system)(**SYSTEMS[system], **IDS, dtype=dtype)
+def test_a_step_lowers(system):
+    model = getattr(models, system)(**SYSTEMS[system], **IDS, dtype="mixed_bfloat16")
     program = lowered(model, (make_inputs(),), ["cuda", "tpu"])
     # Nothing goes back to Python, and numbers are drawn in hardware.
     assert "callback" not in program
     assert "stablehlo.rng_bit_generator" in program
-    if dtype == "mixed_bfloat16":
-        products = [x for x in program.splitlines() if "stablehlo.dot_general" in x]
-        assert sum("bf16" in x for x in products) > 0.8 * len(products)
+    products = [x for x in program.splitlines() if "stablehlo.dot_general" in x]
+    assert sum("bf16" in x for x in products) > 0.8 * len(products)
 
 
-@pytest.mark.parametrize(
-    "make", [make_tagger, make_parser, make_translator, make_token_tagger]
-)
+@pytest.mark.parametrize("make", [make_parser, make_translator, make_token_tagger])
 def test_a_step_of_cross_view_training_lowers(make):
     model = make(dtype="mixed_bfloat16")
     program = lowered(model, one_batch(model, sentences_of(4)[0]), ["cuda", "tpu"])

@@ -112,7 +112,6 @@ def test_it_is_continued_saved_and_loaded(config, tmp_path, monkeypatch, capsys)
             np.testing.assert_array_equal(np.array(b), np.array(c))
 
 
-@pytest.mark.both_backends
 def test_it_learns(config):
     """Words of a text in a fixed order: which have moved can be told."""
     rng = np.random.default_rng(0)
@@ -130,7 +129,6 @@ def test_it_learns(config):
     assert model.evaluate(inputs, verbose=0, return_dict=True)["moved_auc"] > 0.8
 
 
-@pytest.mark.tensorflow_only  # Once is enough.
 def test_a_preset_is_fine_tuned_in_another_process(config, tmp_path):
     """The process knows the system by its flag alone."""
     model = pretrain(config)

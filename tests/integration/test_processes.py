@@ -1,5 +1,6 @@
 """Two JAX processes train as one; when one is lost, the other says so and stops."""
 
+import dataclasses
 import os
 import re
 import signal
@@ -13,26 +14,22 @@ import keras
 import numpy as np
 import pytest
 
+from keras_corrupt.models import CocoLM
+from keras_corrupt.training import PretrainConfig, pretrain
 from keras_corrupt.training.callbacks import read_metrics
 
 ROOT = Path(__file__).parents[2]
-# COCO-LM contrasts each text with those of all processes.
-RECIPE = """
-from keras_corrupt.models import CocoLM
-from keras_corrupt.training import PretrainConfig, main
-
-CocoLM.presets["tiny"] = {
-    "discriminator": {
-        "vocabulary_size": 120,
-        "num_layers": 1,
-        "hidden_size": 16,
-        "intermediate_size": 32,
-        "num_heads": 2,
-        "max_length": 32,
-    },
-    "generator": {},
+ENCODER = {
+    "vocabulary_size": 120,
+    "num_layers": 1,
+    "hidden_size": 16,
+    "intermediate_size": 32,
+    "num_heads": 2,
+    "max_length": 32,
 }
-config = PretrainConfig(
+# COCO-LM contrasts each text with those of all processes.
+PRESET = {"discriminator": ENCODER, "generator": {}}
+RECIPE = PretrainConfig(
     model="CocoLM",
     preset="tiny",
     output="",
@@ -45,35 +42,33 @@ config = PretrainConfig(
     interval=10,
     validation_batches=2,
 )
-main(config, "A recipe.")
+COMMAND = """
+from keras_corrupt.models import CocoLM
+from keras_corrupt.training import main
+from tests.integration.test_processes import PRESET, RECIPE
+
+CocoLM.presets["tiny"] = PRESET
+main(RECIPE, "A recipe.")
 """
 
 
 class Processes:
-    """A recipe in some processes of its own."""
+    """The recipe in two processes."""
 
-    def __init__(self, count, data, output, folder):
+    def __init__(self, data, output, folder):
         with socket.socket() as free:
             free.bind(("127.0.0.1", 0))
             port = free.getsockname()[1]
-        environment = os.environ | {
-            "KERAS_BACKEND": "jax",
-            "PYTHONPATH": str(ROOT),
-            "PYTHONUNBUFFERED": "1",
-            # Most of a short run on JAX is compilation.
-            "JAX_COMPILATION_CACHE_DIR": str(folder / "compiled"),
-        }
-        command = [sys.executable, "-c", RECIPE, "--data", data, "--output", output]
-        if count > 1:
-            command += ["--coordinator", f"127.0.0.1:{port}", "--processes", count]
-        self.logs, self.processes = [], []
-        for number in range(count):
-            ours = [*command, "--process_id", number] if count > 1 else command
-            self.logs.append(folder / f"{output.name}.{port}.{number}.log")
-            with open(self.logs[-1], "w") as file:
+        environment = os.environ | {"PYTHONPATH": str(ROOT), "PYTHONUNBUFFERED": "1"}
+        command = [sys.executable, "-c", COMMAND, "--data", data, "--output", output]
+        command += ["--coordinator", f"127.0.0.1:{port}", "--processes", "2"]
+        self.logs = [folder / f"{number}.log" for number in range(2)]
+        self.processes = []
+        for number, log in enumerate(self.logs):
+            with open(log, "w") as file:
                 self.processes.append(
                     subprocess.Popen(
-                        list(map(str, ours)),
+                        [*command, "--process_id", str(number)],
                         env=environment,
                         stdout=file,
                         stderr=subprocess.STDOUT,
@@ -93,14 +88,14 @@ def checkpoints(output):
 
 
 @pytest.mark.skipif(keras.backend.backend() != "jax", reason="JAX has processes")
-def test_two_processes_train_as_one_until_one_is_lost(prepared, tmp_path):
-    data = prepared.directory
+def test_two_processes_train_as_one_until_one_is_lost(
+    prepared, tmp_path, monkeypatch, capsys
+):
+    monkeypatch.setitem(CocoLM.presets, "tiny", PRESET)
+    config = dataclasses.replace(RECIPE, data=str(prepared.directory))
     whole, broken = tmp_path / "whole", tmp_path / "broken"
-    alone = Processes(1, data, whole, tmp_path)
-    codes, logs = alone.wait()
-    assert codes == [0], logs
 
-    two = Processes(2, data, broken, tmp_path)
+    two = Processes(config.data, broken, tmp_path)
     deadline = time.monotonic() + 600
     while not checkpoints(broken):
         assert all(p.poll() is None for p in two.processes), two.wait()
@@ -117,10 +112,10 @@ def test_two_processes_train_as_one_until_one_is_lost(prepared, tmp_path):
     assert "model:" not in logs[1] and "step/s" not in logs[1]
 
     # Checkpoints know nothing of processes and devices.
-    codes, logs = Processes(1, data, broken, tmp_path).wait()
-    assert codes == [0], logs
-    assert f"Continuing at step {last}." in logs[0]
+    pretrain(dataclasses.replace(config, output=str(broken)))
+    assert f"Continuing at step {last}." in capsys.readouterr().out
 
+    pretrain(dataclasses.replace(config, output=str(whole)))
     rows, expected = (read_metrics(d / "metrics.csv") for d in (broken, whole))
     assert [row["step"] for row in rows] == [10, 20, 30]
     for row, other in zip(rows, expected, strict=True):

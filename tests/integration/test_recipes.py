@@ -38,20 +38,7 @@ RECIPES = sorted(
 every_recipe = pytest.mark.parametrize("path", RECIPES, ids=lambda path: path.stem)
 #: Their `--smoke` is that of another recipe here with other settings of the optimizer.
 ALIKE = r"(electra|electric|teams)_(small|base|large)|coco_lm_(base|large)|fe_mlm_base"
-#: On JAX one of each system, which must train there, too.
-runs = pytest.mark.parametrize(
-    "path",
-    [
-        path
-        if path.stem.endswith("_tiny") or path.stem == "two_tower_small"
-        else pytest.param(path, marks=pytest.mark.tensorflow_only)
-        for path in RECIPES
-        if not re.fullmatch(ALIKE, path.stem)
-    ],
-    ids=lambda path: path.stem,
-)
-#: What is asked for depends on no backend.
-once = pytest.mark.tensorflow_only
+DIFFERENT = [path for path in RECIPES if not re.fullmatch(ALIKE, path.stem)]
 
 
 @pytest.fixture
@@ -92,8 +79,7 @@ def load(path):
     return module
 
 
-@pytest.mark.both_backends
-@runs
+@pytest.mark.parametrize("path", DIFFERENT, ids=lambda path: path.stem)
 def test_smoke(path, run, prepared, tmp_path, capsys):
     output = tmp_path / "run"
     run(path, "--smoke", "--data", prepared.directory, "--corpus", "--output", output)
@@ -111,7 +97,6 @@ def test_smoke(path, run, prepared, tmp_path, capsys):
     assert metric in capsys.readouterr().out
 
 
-@pytest.mark.tensorflow_only  # The models themselves are tested on both.
 @pytest.mark.parametrize(
     "flags, system",
     [
@@ -132,7 +117,6 @@ def test_electras_variants(flags, system, run, prepared, tmp_path, capsys):
     assert metric in capsys.readouterr().out
 
 
-@once
 @every_recipe
 def test_help_shows_the_docstring_and_explains_every_flag(path, run, capsys):
     with pytest.raises(SystemExit) as caught:
@@ -171,12 +155,10 @@ def field_texts():
     }
 
 
-@once
 def test_every_field_has_a_text():
     assert set(field_texts()) == {f.name for f in dataclasses.fields(PretrainConfig)}
 
 
-@once
 @every_recipe
 def test_docstring_has_the_command_and_output_is_its_own(path):
     module = load(path)
@@ -184,7 +166,6 @@ def test_docstring_has_the_command_and_output_is_its_own(path):
     assert module.config().output == f"runs/{path.stem}"
 
 
-@once
 @every_recipe
 def test_the_values_can_work(path):
     config = load(path).config()
@@ -195,7 +176,6 @@ def test_the_values_can_work(path):
     dataclasses.replace(config, data="examples").shrunk().check()
 
 
-@once
 @every_recipe
 def test_an_unknown_flag_exits_with_2_and_writes_nothing(path, run, tmp_path, capsys):
     with pytest.raises(SystemExit) as caught:
@@ -205,7 +185,6 @@ def test_an_unknown_flag_exits_with_2_and_writes_nothing(path, run, tmp_path, ca
     assert list(tmp_path.iterdir()) == []
 
 
-@once
 def test_the_first_command(tmp_path):
     """From the built-in corpus to a preset, in a process of its own."""
     command = [sys.executable, str(ROOT / "recipes" / "electra_tiny.py"), "--smoke"]

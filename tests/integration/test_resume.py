@@ -13,7 +13,6 @@ import time
 from pathlib import Path
 
 import numpy as np
-import pytest
 from safetensors.numpy import load_file
 
 ROOT = Path(__file__).parents[2]
@@ -105,7 +104,6 @@ def arrays(output):
     return found
 
 
-@pytest.mark.tensorflow_only  # On JAX, `test_processes.py` kills one.
 def test_a_killed_run_ends_like_an_undisturbed_one(prepared, tmp_path):
     data = prepared.directory
     whole, broken = tmp_path / "whole", tmp_path / "broken"

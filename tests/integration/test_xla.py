@@ -49,7 +49,6 @@ def make_model(name):
     return cls(encoder, *rest, **IDS, **options)
 
 
-@pytest.mark.tensorflow_only
 @pytest.mark.parametrize("name", MODELS)
 def test_a_step_compiles_with_static_shapes(name):
     import tensorflow as tf

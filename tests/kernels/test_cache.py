@@ -12,8 +12,6 @@ import pytest
 
 from keras_corrupt.kernels import fused_kernels
 
-pytestmark = pytest.mark.tensorflow_only
-
 fused = fused_kernels()
 
 #: A kernel's file, with a function of `numbers` compiled into it.

@@ -7,8 +7,6 @@ import pytest
 
 from keras_corrupt.kernels import fused_kernels
 
-pytestmark = pytest.mark.tensorflow_only
-
 fused = fused_kernels()
 
 VALUES = 2**16

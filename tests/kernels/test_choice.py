@@ -13,8 +13,6 @@ from keras import ops
 from keras_corrupt import kernels
 from keras_corrupt.kernels import active, fused_kernels, fused_steps, plain
 
-pytestmark = pytest.mark.tensorflow_only
-
 
 class Choice(keras.layers.Layer):
     """Runs a kernel, and notes from which module."""

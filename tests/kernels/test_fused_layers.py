@@ -11,7 +11,6 @@ from tests.conftest import SIZES, make_inputs
 
 fused = fused_kernels()
 
-pytestmark = pytest.mark.tensorflow_only
 
 BATCH, LENGTH, HIDDEN, HEADS = 3, 7, 16, 4
 

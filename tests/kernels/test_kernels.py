@@ -7,8 +7,6 @@ from keras import ops
 
 from keras_corrupt.kernels import fused_kernels, plain
 
-pytestmark = pytest.mark.tensorflow_only
-
 fused = fused_kernels()
 
 BATCH, LENGTH, HIDDEN, HEADS = 3, 7, 16, 4

@@ -11,8 +11,6 @@ import pytest
 
 from keras_corrupt.kernels import fused_kernels
 
-pytestmark = pytest.mark.tensorflow_only
-
 LOAD = """
 import sys
 import tensorflow as tf

@@ -71,7 +71,6 @@ def test_metrics_equal_numpy(model, inputs):
     assert any("--accumulate" in w for w in model.warnings(alike, Unigram(9.0, 0.05)))
 
 
-@pytest.mark.tensorflow_only
 def test_examples_show_corrections(tokenizer):
     size = {"vocabulary_size": tokenizer.vocabulary_size}
     model = make(encoder=size, tokenizer=tokenizer, mask_rate=0.5)
@@ -165,6 +164,5 @@ def test_constructor_errors(options, message):
         make(**options)
 
 
-@pytest.mark.tensorflow_only
 def test_detection_alone_needs_no_equal_sizes():
     assert make(encoder={"embedding_size": 8}, token_task="rtd").corrects is False

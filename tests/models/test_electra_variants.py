@@ -167,7 +167,6 @@ def test_widths_that_make_no_sizes(width):
         Electra.from_preset("tiny", generator_width=width, **WIDE)
 
 
-@pytest.mark.tensorflow_only
 @pytest.mark.parametrize("cls", [CocoLM, Electra, Electric, ReplaceMLM])
 @pytest.mark.parametrize("size", ["embedding_size", "max_length"])
 def test_a_generator_has_no_embeddings_of_its_own(cls, size):

@@ -64,12 +64,7 @@ def test_the_tokenizer_says_which_id_is_padding(tokenizer, tmp_path):
 
 @pytest.mark.parametrize(
     "system, masking",
-    [
-        (MaskedLM, "span"),
-        (CocoLM, "whole_word"),
-        # JAX knows the length each time.
-        pytest.param(Teams, "token", marks=pytest.mark.tensorflow_only),
-    ],
+    [(MaskedLM, "span"), (CocoLM, "whole_word"), (Teams, "token")],
 )
 def test_lengths_may_vary_from_batch_to_batch(system, masking, ids, tokenizer):
     import tensorflow as tf
@@ -92,7 +87,6 @@ def test_lengths_may_vary_from_batch_to_batch(system, masking, ids, tokenizer):
     assert sum(m > 0 for m in moved) > len(moved) // 2
 
 
-@pytest.mark.tensorflow_only
 @pytest.mark.parametrize("rate", [0.15, 0.25, 0.4])
 def test_an_unknown_length_has_as_many_slots_as_a_known_one(rate):
     lengths = np.arange(1, 513)
@@ -245,7 +239,6 @@ def test_int8_predicts_nearly_the_same(ids, tmp_path):
     assert not any(tmp_path.iterdir())
 
 
-@pytest.mark.tensorflow_only
 def test_an_export_reads_any_length(tmp_path, ids):
     import tensorflow as tf
 

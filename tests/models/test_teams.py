@@ -63,7 +63,6 @@ def test_loss_equals_numpy(model, inputs):
     assert baselines["mws_accuracy"] == (pytest.approx(1 / 6), "chance")
 
 
-@pytest.mark.tensorflow_only
 def test_norms_of_heads_are_the_encoders():
     sizes = ENCODER | {"layer_norm_epsilon": 1e-5}
     model = Teams(sizes, 2, mask_id=4, unmaskable_ids=(0, 2, 3))

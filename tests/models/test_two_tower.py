@@ -165,7 +165,6 @@ def test_examples_show_what_was_expected(tokenizer):
     ]
 
 
-@pytest.mark.tensorflow_only
 @pytest.mark.parametrize("option", [{"mask_rate": 0.3}, {"masking": "span"}])
 def test_masks_nothing(option):
     with pytest.raises(ValueError, match="masks nothing.*leave out"):

@@ -79,7 +79,6 @@ def test_one_task_is_trained_as_by_its_own_model(name, tokenizer):
         np.testing.assert_allclose(a, b, atol=1e-6)
 
 
-@pytest.mark.tensorflow_only  # Which heads are needed is known outside programs alone.
 def test_all_heads_with_masked_losses_are_those_needed(model, tokenizer):
     x, y, w = one_batch(model, exponent=0.0)
     needed = MultiTaskModel(ENCODER, tokenizer, TASKS, dropout=0.0, all_heads=False)
@@ -98,7 +97,6 @@ def test_all_heads_with_masked_losses_are_those_needed(model, tokenizer):
         np.testing.assert_allclose(a, b, atol=2e-6)
 
 
-@pytest.mark.tensorflow_only  # Rows of a task are of no fixed number.
 def test_the_heads_needed_train_to_the_same_weights(tokenizer):
     weights = []
     for all_heads in (True, False):

@@ -61,7 +61,6 @@ def files(folder):
     return {p: t for p, t in found.items() if not p.name.startswith("results")}
 
 
-@pytest.mark.tensorflow_only  # What it runs is tested on both.
 def test_all_is_made_once_and_compared(config, tmp_path, capsys):
     compared = ("single", "multi", "multi_to_multi", "multi_then_single")
     config = dataclasses.replace(config, strategies=compared, distill=True)
@@ -141,7 +140,6 @@ run(small_tasks(), small_config(preset, output))
 """
 
 
-@pytest.mark.tensorflow_only  # Twice would take long; checkpoints are the same.
 def test_a_killed_run_goes_on_to_the_same_weights(preset, tmp_path):
     killed = subprocess.run(
         [sys.executable, "-c", KILLED, preset, str(tmp_path / "killed")],
@@ -241,7 +239,6 @@ def test_settings_of_large_encoders_are_the_thesis_s():
     assert settings_of(STRATEGIES["no_layer_decay"], large).layer_decay == 1.0
 
 
-@pytest.mark.tensorflow_only
 def test_all_tasks_have_the_same_settings(config, monkeypatch):
     """Alone, RTE and STS-B have 10 epochs (table 5.2): more than one model of all."""
     monkeypatch.setattr(finetuner, "size_of", lambda encoder: "large")

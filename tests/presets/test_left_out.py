@@ -8,8 +8,6 @@ from keras_corrupt.models import Electra
 from keras_corrupt.presets.directory import write
 from keras_corrupt.training import AdamW
 
-pytestmark = pytest.mark.tensorflow_only  # What a preset says knows no backend.
-
 
 def saved(model, directory):
     """Saves a model; returns what of it is left out."""

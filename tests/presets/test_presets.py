@@ -95,7 +95,6 @@ def test_only_a_preset_is_overwritten(tmp_path, sizes, inputs):
     assert {path.name for path in tmp_path.iterdir()} == {"thesis", "p"}
 
 
-@pytest.mark.tensorflow_only
 def test_a_link_is_not_replaced_but_what_it_points_at(tmp_path, sizes, monkeypatch):
     model = Electra(**sizes)
     model.save_to_preset(tmp_path / "real")
@@ -112,7 +111,6 @@ def test_a_link_is_not_replaced_but_what_it_points_at(tmp_path, sizes, monkeypat
             np.testing.assert_array_equal(a, b)
 
 
-@pytest.mark.tensorflow_only
 def test_precisions_that_cannot_hold_the_weights(tmp_path, sizes):
     model = UnigramElectra(sizes["discriminator"], mask_id=4, unmaskable_ids=(0, 2, 3))
     counts = np.full(50, 10**6)
@@ -127,7 +125,6 @@ def test_precisions_that_cannot_hold_the_weights(tmp_path, sizes):
     np.testing.assert_array_equal(kernel, kernel.astype("float16"))
 
 
-@pytest.mark.tensorflow_only
 def test_a_wrong_argument_is_not_the_presets_fault(tmp_path, sizes):
     Electra(**sizes).save_to_preset(tmp_path / "p")
     with pytest.raises(ValueError, match="Leave out what does not fit, of mask_rate"):

@@ -73,7 +73,6 @@ def test_errors_are_one_line(run, preset, tmp_path, sizes, tokenizer):
         run("score", "a", "--preset", str(tmp_path / "masked"))
 
 
-@pytest.mark.tensorflow_only
 def test_the_standard_input_is_utf_8_in_any_locale(run, preset, monkeypatch):
     def scored(content):
         stdin = io.TextIOWrapper(io.BytesIO(content), "ascii", "surrogateescape")

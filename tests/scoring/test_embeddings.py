@@ -27,7 +27,6 @@ def test_a_vector_does_not_depend_on_the_texts_beside(model):
             np.testing.assert_allclose(vector, expected, atol=1e-5)
 
 
-@pytest.mark.tensorflow_only
 def test_long_texts_are_cut(model):
     long = "a dog " * 30
     np.testing.assert_allclose(
@@ -35,7 +34,6 @@ def test_long_texts_are_cut(model):
     )
 
 
-@pytest.mark.tensorflow_only
 def test_a_preset_stands_for_its_model(model, tmp_path):
     model.save_to_preset(tmp_path / "preset")
     np.testing.assert_array_equal(
@@ -43,7 +41,6 @@ def test_a_preset_stands_for_its_model(model, tmp_path):
     )
 
 
-@pytest.mark.tensorflow_only
 def test_what_cannot_be_is_said(model, tokenizer):
     for texts, options, reason in (
         ("one", {}, "must be a list; got 'one'"),

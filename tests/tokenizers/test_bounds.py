@@ -17,8 +17,6 @@ from keras_corrupt.tokenizers.reading import MAX_BYTES
 from keras_corrupt.tokenizers.vocabulary import MAX_TOKENS, even_sample
 from tests.tokenizers.test_files import word_pieces
 
-pytestmark = pytest.mark.tensorflow_only
-
 
 def sparse(path):
     with open(path, "wb") as file:

@@ -23,10 +23,7 @@ from keras_corrupt.training.bounds import BOUNDS
 from keras_corrupt.training.run_directory import locked
 from tests.training.conftest import command_line, contents
 
-pytestmark = [
-    pytest.mark.usefixtures("presets"),
-    pytest.mark.tensorflow_only,  # No backend changes what is refused.
-]
+pytestmark = pytest.mark.usefixtures("presets")
 
 
 def run(monkeypatch, config, *flags):

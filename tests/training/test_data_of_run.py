@@ -61,7 +61,6 @@ class Started(Exception):
     """Training would begin."""
 
 
-@pytest.mark.tensorflow_only  # Once is enough.
 def test_what_separates_documents_reaches_the_examples(config, corpus, monkeypatch):
     asked = {}
 
@@ -76,7 +75,6 @@ def test_what_separates_documents_reaches_the_examples(config, corpus, monkeypat
     assert asked["documents"] == "lines"
 
 
-@pytest.mark.tensorflow_only
 @pytest.mark.parametrize("made", ["by the run", "before"])
 def test_a_moved_project_goes_on(
     config, prepared, finished, write_corpus, tmp_path, monkeypatch, made
@@ -121,7 +119,6 @@ def test_a_moved_project_goes_on(
         pretrain(of(after))
 
 
-@pytest.mark.tensorflow_only
 def test_a_short_run_reads_examples_that_are_there(config, prepared):
     config = dataclasses.replace(config, sequence_length=64)
     assert dataclasses.replace(config, data=None).shrunk().sequence_length == 32

@@ -65,7 +65,6 @@ def test_a_run_with_a_grown_vocabulary(config, finished, domain, monkeypatch):
     np.testing.assert_array_equal(starts[-1], starts[0])
 
 
-@pytest.mark.tensorflow_only
 def test_what_cannot_grow(config, domain, tmp_path, monkeypatch):
     def refused(*flags):
         flags = [f"--output={config.output}", "--corpus", domain, *flags]

@@ -82,7 +82,6 @@ def test_a_new_generator_is_trained_first(
     assert_same(arrays_of(saved.generator), arrays_of(model.generator))
 
 
-@pytest.mark.tensorflow_only
 def test_what_is_not_there_is_asked_about(config, discriminator, tmp_path):
     config = dataclasses.replace(config, init_from=str(discriminator))
     with pytest.raises(ValueError, match="has no generator for Electra.*--generator_s"):
@@ -140,7 +139,6 @@ def test_another_systems_encoder(
     assert model.masker.mask_rate == 0.2  # the run's option
 
 
-@pytest.mark.tensorflow_only
 def test_a_system_without_an_encoder_cannot_start_another(
     config, finished, tmp_path, monkeypatch
 ):
@@ -159,7 +157,6 @@ def test_a_system_without_an_encoder_cannot_start_another(
     assert not (tmp_path / "run").exists()
 
 
-@pytest.mark.tensorflow_only
 def test_warns_of_a_generator_too_good_or_too_bad(sizes):
     discriminator = sizes["discriminator"]
     rest = {k: sizes[k] for k in ("mask_id", "unmaskable_ids")}
@@ -180,7 +177,6 @@ def test_warns_of_a_generator_too_good_or_too_bad(sizes):
         assert len([*everything]) == 2
 
 
-@pytest.mark.tensorflow_only
 @pytest.mark.parametrize("model", ["Electra", "MaskedLM"])
 def test_sizes_that_its_weights_have_not(config, finished, tmp_path, model):
     preset = str(finished.directory / "preset")
@@ -196,7 +192,6 @@ def test_sizes_that_its_weights_have_not(config, finished, tmp_path, model):
     assert not (tmp_path / "run").exists()
 
 
-@pytest.mark.tensorflow_only
 def test_another_systems_encoder_can_read_longer_texts(config, finished, monkeypatch):
     config = dataclasses.replace(
         config,
@@ -210,7 +205,6 @@ def test_another_systems_encoder_can_read_longer_texts(config, finished, monkeyp
     np.testing.assert_array_equal(table, np.concatenate([old, old, old[:10]]))
 
 
-@pytest.mark.tensorflow_only
 def test_a_preset_without_a_tokenizer_needs_its_vocabulary(
     config, finished, corpus, tmp_path, monkeypatch
 ):

@@ -109,7 +109,6 @@ def test_examples_made_before_can_be_mixed_in(mixing, tmp_path, monkeypatch):
     assert not (tmp_path / "run" / "mix_1").exists()
 
 
-@pytest.mark.tensorflow_only
 @pytest.mark.parametrize(
     "flags, message",
     [

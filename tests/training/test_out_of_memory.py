@@ -34,7 +34,6 @@ def test_the_backends_error_is_explained():
     assert re.search("(?i)out of memory|OOM", str(caught.value.__cause__))
 
 
-@pytest.mark.tensorflow_only
 def test_a_full_disk_is_another_error():
     import tensorflow as tf
 

@@ -105,7 +105,6 @@ class Killed(BaseException):
     """Ends a run as SIGKILL would."""
 
 
-@pytest.mark.tensorflow_only  # Once is enough.
 @pytest.mark.parametrize("killed_after", [3, 4])
 def test_a_run_goes_on_in_the_phase_where_it_was_killed(
     config, monkeypatch, tmp_path, killed_after

@@ -377,7 +377,6 @@ def test_masked_lm_with_accumulation_average_and_bfloat16(config, monkeypatch):
     assert any(changed)
 
 
-@pytest.mark.tensorflow_only  # No backend reads examples.
 def test_accumulation_changes_no_example_of_validation(config, prepared):
     def examples(accumulate):
         changes = {"batch_size": 8, "validation_batches": 1, "accumulate": accumulate}

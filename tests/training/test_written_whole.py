@@ -9,8 +9,6 @@ import pytest
 from keras_corrupt.files import whole
 from keras_corrupt.training import Checkpoints, checkpoint
 
-pytestmark = pytest.mark.tensorflow_only  # No backend writes files.
-
 OPEN, FSYNC, REPLACE, UNLINK = open, os.fsync, os.replace, os.unlink
 
 

@@ -85,7 +85,6 @@ def test_presets_are_appendix_d():
     assert 2 * products < model.encoder.flops() < 1.02 * 2 * products
 
 
-@pytest.mark.tensorflow_only
 @pytest.mark.parametrize("axis", [0, 1])
 def test_a_module_sees_a_patch_of_21_to_29_pixels_and_all_of_it(axis):
     model = make_image_classifier(image_shape=(32, 32, 3), channels=[2] * 9)
@@ -258,7 +257,6 @@ def test_the_average_has_statistics_of_its_own(trained):
         np.testing.assert_array_equal(a, b)
 
 
-@pytest.mark.tensorflow_only
 def test_it_learns_shapes():
     keras.utils.set_random_seed(0)
     images, labels = draw_shapes(128, 16, seed=3)

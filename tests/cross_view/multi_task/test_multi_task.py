@@ -77,7 +77,6 @@ def test_all_tasks_learn_from_an_unlabelled_batch(model, batches):
         assert one == pytest.approx(expected, 1e-6)
 
 
-@pytest.mark.tensorflow_only
 @pytest.mark.parametrize(
     ("kind", "task", "learn"),
     [

@@ -30,7 +30,6 @@ def edges(logits):
     return np.array(logits).reshape(*logits.shape[:-1], -1, len(RELATIONS))
 
 
-@pytest.mark.tensorflow_only
 @pytest.mark.parametrize("view", VIEW_PAIRS)
 def test_a_module_sees_what_it_may_and_all_of_that(parser, view):
     inputs, _ = batch_of(parser)
@@ -181,7 +180,6 @@ def test_it_reads_words_alone(parser):
     np.testing.assert_array_equal(found, expected)
 
 
-@pytest.mark.tensorflow_only
 def test_hard_targets():
     parser = make_parser(views=["full"], hard_targets=True)
     inputs, targets = batch_of(parser, labelled=False)
@@ -194,7 +192,6 @@ def test_hard_targets():
     assert found == pytest.approx(-each[words].mean(), rel=1e-4)
 
 
-@pytest.mark.tensorflow_only
 def test_it_learns_trees():
     parser = make_parser(labelled_dropout=0.1)
     sentences, _ = sentences_of(64)
@@ -211,7 +208,6 @@ def test_it_learns_trees():
     assert np.mean(right) > 0.9
 
 
-@pytest.mark.tensorflow_only
 def test_predictions_are_the_best_trees_whatever_the_batch(parser):
     for weight in parser.trainable_variables:
         weight.assign(3 * weight)  # scores that rounding does not change

@@ -11,8 +11,6 @@ pytest.importorskip("ufal.chu_liu_edmonds")
 from keras_corrupt.cross_view.parsing.trees import best_heads
 from keras_corrupt.cross_view.tasks.dependencies import word_in_cycle
 
-pytestmark = pytest.mark.tensorflow_only  # no Keras
-
 
 def is_tree(heads):
     return heads.count(0) == 1 and word_in_cycle(heads) is None

@@ -25,7 +25,6 @@ def batch_of(tagger, count=4, labelled=True):
     return one_batch(tagger, sentences, tags if labelled else None)
 
 
-@pytest.mark.tensorflow_only
 @pytest.mark.parametrize("view", VIEWS)
 def test_a_module_sees_what_it_may_and_all_of_that(tagger, view):
     inputs, _ = batch_of(tagger)
@@ -216,7 +215,6 @@ def test_primary_module_is_one_hidden_layer_and_a_softmax(tagger):
     np.testing.assert_allclose(tagger.primary(states), expected, atol=1e-5)
 
 
-@pytest.mark.tensorflow_only
 def test_it_learns_tags():
     tagger = make_tagger(labelled_dropout=0.1)
     sentences, tags = sentences_of(64)
@@ -232,7 +230,6 @@ def test_it_learns_tags():
     assert np.mean(right) > 0.95  # the most frequent tag has 0.7
 
 
-@pytest.mark.tensorflow_only
 def test_predictions_do_not_depend_on_the_batch(tagger):
     sentences, _ = sentences_of(12)
     alone = [tagger.predictions([words])[0] for words in sentences[:4]]

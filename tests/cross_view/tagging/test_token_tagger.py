@@ -139,7 +139,6 @@ def test_what_unlabelled_batches_alone_compute_trains_the_encoder():
     assert all((np.array(b) != a).any() for a, b in zip(before, changing, strict=True))
 
 
-@pytest.mark.tensorflow_only
 def test_it_learns_tags():
     model = make_token_tagger()
     sentences, tags = sentences_of(64)

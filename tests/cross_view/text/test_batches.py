@@ -11,8 +11,6 @@ from keras_corrupt.data import open_corpus
 from keras_corrupt.data.corpus import CorpusError
 from tests.cross_view.conftest import LETTERS, WORDS, sentences_of
 
-pytestmark = pytest.mark.tensorflow_only
-
 
 def batches_of(count, labelled=True, seed=1, **arguments):
     sentences, tags = sentences_of(count, longest=40, **arguments)

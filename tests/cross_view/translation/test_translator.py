@@ -211,7 +211,6 @@ def test_in_word_dropout_the_primary_decoder_learns():
     assert np.abs(np.array(translator.primary.output_kernel) - before).max() > 0
 
 
-@pytest.mark.tensorflow_only
 def test_it_learns_to_translate():
     sizes = {"hidden_sizes": [24, 24], "projection_size": 16}
     translator = make_translator(

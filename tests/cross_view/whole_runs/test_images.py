@@ -105,7 +105,6 @@ def test_images_are_no_sentences(files, task, tmp_path):
         train(task, config)
 
 
-@pytest.mark.tensorflow_only
 def test_the_image_recipe_runs_without_files(monkeypatch, tmp_path, capsys):
     flags = ["--smoke", "--unlabelled", "shapes", "--output", str(tmp_path / "out")]
     flags += ["--views", "regions", "vat", "--translate", "2", "--flip"]
@@ -118,7 +117,6 @@ def test_the_image_recipe_runs_without_files(monkeypatch, tmp_path, capsys):
     assert (tmp_path / "out" / "preset" / "config.json").exists()
 
 
-@pytest.mark.tensorflow_only
 def test_the_image_recipe_reads_files(monkeypatch, files, tmp_path, capsys):
     bare = tmp_path / "bare.npz"
     np.savez(bare, images=draw_shapes(3, 16)[0])
@@ -134,7 +132,6 @@ def test_the_image_recipe_reads_files(monkeypatch, files, tmp_path, capsys):
     assert len(lines) == 3 and set(lines) <= set("01234")
 
 
-@pytest.mark.tensorflow_only
 def test_a_truncated_file_is_refused_in_a_line(monkeypatch, tmp_path):
     path = tmp_path / "train.bin"
     path.write_bytes(bytes(3000))

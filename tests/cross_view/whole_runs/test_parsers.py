@@ -73,14 +73,12 @@ def test_a_missing_library_is_missed_at_once(
         train(parsing_task, config)
 
 
-@pytest.mark.tensorflow_only
 def test_the_parsing_recipe_runs_without_files(monkeypatch, tmp_path, capsys):
     pytest.importorskip("ufal.chu_liu_edmonds")
     text = run_without_files(PARSING_RECIPE, monkeypatch, tmp_path / "out", capsys)
     assert "unlabelled: 100 sentences, 5 views" in text and "dev: las" in text
 
 
-@pytest.mark.tensorflow_only
 def test_the_parsing_recipe_reads_files(monkeypatch, files, tmp_path, capsys):
     pytest.importorskip("ufal.chu_liu_edmonds")
     bare = tmp_path / "bare.conllu"

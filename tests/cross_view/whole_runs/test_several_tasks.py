@@ -42,7 +42,6 @@ def multi_task_config(files, run):
     )
 
 
-@pytest.mark.tensorflow_only
 def test_killed_tasks_end_the_same(
     files, both_tasks, finished_multi_task, tmp_path, capsys
 ):
@@ -86,7 +85,6 @@ def test_bad_settings_of_several_tasks(
     assert not (tmp_path / "run").exists()
 
 
-@pytest.mark.tensorflow_only
 def test_the_multi_task_recipe_reads_a_file(monkeypatch, files, tmp_path, capsys):
     pytest.importorskip("ufal.chu_liu_edmonds")
     tables = [("pos", "tagging", ""), ("parsing", "dependencies", "_trees")]

@@ -75,7 +75,6 @@ def finished_on_encoder(files, task, pretrained, tmp_path_factory):
     return run, train(task, config_of(files, run, preset=pretrained))
 
 
-@pytest.mark.both_backends
 def test_what_a_run_leaves(task, finished):
     run, model = finished
     rows = read_metrics(run / "metrics.csv")
@@ -134,7 +133,6 @@ def test_a_new_task_learns_on_the_encoder_of_another(
     assert loaded.predictions(dev) == model.predictions(dev)
 
 
-@pytest.mark.tensorflow_only
 def test_a_run_in_bfloat16(files, task, tmp_path, monkeypatch):
     monkeypatch.setattr(precision, "fastest", lambda: "mixed_bfloat16")
     run = tmp_path / "run"
@@ -294,7 +292,6 @@ def test_a_directory_is_of_one_run(files, task, finished, tmp_path):
     train(task, dataclasses.replace(tagger_config(files, run), unlabelled=(moved,)))
 
 
-@pytest.mark.tensorflow_only  # What it is told by is tested on both.
 def test_too_little_memory_names_remedies(files, task, tmp_path, monkeypatch):
     import tensorflow as tf
 
@@ -306,7 +303,6 @@ def test_too_little_memory_names_remedies(files, task, tmp_path, monkeypatch):
         train(task, config_of(files, tmp_path / "run"))
 
 
-@pytest.mark.tensorflow_only
 def test_the_recipe_without_text_is_the_baseline(monkeypatch, files, tmp_path, capsys):
     flags = ["--train", files["train"], "--dev", files["dev"], "--scheme", "plain"]
     flags += ["--max_train", "10", "--smoke", "--output", str(tmp_path / "out")]
@@ -317,7 +313,6 @@ def test_the_recipe_without_text_is_the_baseline(monkeypatch, files, tmp_path, c
     assert "auxiliary 0" in text
 
 
-@pytest.mark.both_backends
 def test_a_killed_run_ends_with_the_same_weights(
     files, task, finished, tmp_path, capsys
 ):
@@ -325,7 +320,6 @@ def test_a_killed_run_ends_with_the_same_weights(
     continued_from_its_middle(finished, train, task, config, capsys)
 
 
-@pytest.mark.tensorflow_only
 def test_the_recipe_runs_without_files(monkeypatch, tmp_path, capsys):
     text = run_without_files(RECIPE, monkeypatch, tmp_path / "out", capsys)
     assert "unlabelled: 100 sentences, 5 views" in text and "dev: accuracy" in text

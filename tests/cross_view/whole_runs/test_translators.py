@@ -72,7 +72,6 @@ def test_bad_settings_of_a_translator(
     assert not run.exists()
 
 
-@pytest.mark.tensorflow_only
 def test_the_translation_recipe_runs_without_files(monkeypatch, tmp_path, capsys):
     pytest.importorskip("sacrebleu")
     text = run_without_files(TRANSLATION_RECIPE, monkeypatch, tmp_path / "out", capsys)
@@ -88,7 +87,6 @@ def translation_flags(files, tmp_path):
     return [*flags, "--output", str(tmp_path / "out")]
 
 
-@pytest.mark.tensorflow_only
 def test_the_translation_recipe_reads_files(monkeypatch, files, tmp_path, capsys):
     pytest.importorskip("sacrebleu")
     (tmp_path / "bare.en").write_text("The cat sat.\nA dog.\n")
@@ -102,7 +100,6 @@ def test_the_translation_recipe_reads_files(monkeypatch, files, tmp_path, capsys
     assert len(lines) == 2
 
 
-@pytest.mark.tensorflow_only
 def test_the_translation_recipe_refuses_files(monkeypatch, files, tmp_path):
     (tmp_path / "short.de").write_text("Nein.\n")
     flags = translation_flags(files, tmp_path)
