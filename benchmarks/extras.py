@@ -82,7 +82,8 @@ FEATURES = {
     ),
     "squad": Feature(
         "python RECIPES/finetune_squad.py --smoke && "
-        "python -m keras_corrupt.convert tiny_en garden --to model_garden",
+        "python -m keras_corrupt.convert tiny_en garden --to model_garden "
+        "--approximate_gelu True",
         r"\| squad11 \|[\s\S]*as model_garden\s+checked",
     ),
     "test": Feature(f"cd {ROOT} && pytest -q tests/corruption", r"\d+ passed"),
