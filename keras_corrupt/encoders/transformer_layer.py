@@ -98,7 +98,7 @@ class TransformerLayer(keras.layers.Layer):
 
     def call(self, x, mask, bias=None, training=False):
         """Returns `[batch, length, hidden]`; the arguments are `SelfAttention`'s."""
-        if active() is not plain and not self._is_quantized():
+        if active() is not plain and self._is_known():
             return active().transformer_layer(self, x, mask, bias, training)
         seeds = [
             dropout.draw(training)
@@ -127,9 +127,15 @@ class TransformerLayer(keras.layers.Layer):
             add = keras.remat(add)
         return add(x, change)
 
-    def _is_quantized(self):
-        layers = self._flatten_layers(include_self=False)
-        return any(layer.quantization_mode for layer in layers)
+    def _is_known(self):
+        """Returns whether all is as the fused kernels compute it: no part is another.
+
+        A user may have put a layer of another class in a part's place, or quantized it.
+        """
+        layers = [self, *self._flatten_layers(include_self=False)]
+        return all(
+            type(layer) in KNOWN and not layer.quantization_mode for layer in layers
+        )
 
     # === What it costs ===
 
@@ -171,3 +177,10 @@ class TransformerLayer(keras.layers.Layer):
         if self.remat != "attention":  # The attention weights before dropout.
             numbers += length * self.attention.num_heads
         return batch_size * length * numbers * number_bytes
+
+
+#: Classes of a layer and of its parts that the fused kernels compute.
+KNOWN = (
+    *(TransformerLayer, SelfAttention, Dense),
+    *(Dropout, keras.layers.LayerNormalization),
+)

@@ -4,7 +4,14 @@ import numpy as np
 import pytest
 from keras import ops
 
-from keras_corrupt.encoders import Dense, TransformerEncoder, TransformerLayer, masks
+from keras_corrupt.encoders import (
+    Dense,
+    TransformerEncoder,
+    TransformerLayer,
+    masks,
+    transformer_layer,
+)
+from keras_corrupt.encoders.attention import SelfAttention
 from keras_corrupt.encoders.dense import gelu
 from keras_corrupt.kernels import fused_kernels, plain, use
 from tests.conftest import SIZES, make_inputs
@@ -208,6 +215,19 @@ def test_a_quantized_layer_computes_itself():
         quantized = np.array(layer(x, mask))
     np.testing.assert_array_equal(quantized, layer(x, mask))
     assert 0 < abs(quantized - before).max() < 0.1
+
+
+def test_a_layer_with_a_part_of_another_class_computes_itself(monkeypatch):
+    class Doubled(SelfAttention):
+        def call(self, x, *args, **kwargs):
+            return 2 * super().call(x, *args, **kwargs)
+
+    monkeypatch.setattr(transformer_layer, "SelfAttention", Doubled)
+    layer, mask = make_layer(), masks.bidirectional(padding_mask())
+    inputs = inputs_of(layer, False)
+    ours, expected = (run(k, layer, inputs, mask) for k in (fused, plain))
+    for a, b in zip(ours, expected, strict=True):
+        np.testing.assert_allclose(a, b, atol=1e-5, rtol=1e-4)
 
 
 @pytest.mark.parametrize("approximate", [False, True])
