@@ -61,8 +61,8 @@ class AdversarialElectra(Electra):
     Inputs are as for `MaskedLM`.
 
     Args:
-        discriminator: Constructor arguments of the discriminator's
-            `TransformerEncoder`.
+        discriminator: The discriminator's `TransformerEncoder`, or its constructor
+            arguments.
         generator: The generator's, where they differ: its layers' number and sizes.
         reinforce_weight: Weight of the generator's loss; the thesis does not give it.
         kwargs: Those of `Electra`, but for `temperature` and `exclude_original`.

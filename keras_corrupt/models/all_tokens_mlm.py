@@ -14,7 +14,7 @@ from keras_corrupt.corruption.corrupters import MaskedLMCorrupter, TokenMasker
 from keras_corrupt.heads import VocabularyHead
 from keras_corrupt.models.generator_discriminator import GeneratorDiscriminator
 from keras_corrupt.models.generator_sizes import complete_generator
-from keras_corrupt.models.networks import Discriminator, MaskedLMNetwork
+from keras_corrupt.models.networks import Discriminator, MaskedLMNetwork, sizes_of
 from keras_corrupt.models.sizes import DETECTORS
 from keras_corrupt.objectives.all_tokens import AllTokens
 from keras_corrupt.objectives.loss import check_weight
@@ -62,7 +62,7 @@ class AllTokensMLM(GeneratorDiscriminator):
     detection, are those of not copying.
 
     Args:
-        discriminator: Constructor arguments of the `TransformerEncoder` that is kept;
+        discriminator: The `TransformerEncoder` that is kept, or its constructor arguments;
             it is called as in ELECTRA.
         generator: The generator's, where they differ: its layers' number and sizes.
         mask_rate: Fraction of tokens to replace.
@@ -104,7 +104,7 @@ class AllTokensMLM(GeneratorDiscriminator):
         self.discriminator = CopyingNetwork(
             discriminator, dtype=self.dtype_policy, name="discriminator"
         )
-        sizes = {"discriminator": discriminator, "generator": generator}
+        sizes = {"discriminator": sizes_of(discriminator), "generator": generator}
         self.generator = MaskedLMNetwork(
             {**complete_generator(sizes), "tied_to": self.discriminator.encoder},
             dtype=self.dtype_policy,

@@ -18,7 +18,7 @@ from keras_corrupt.heads.sequence import SequenceHead
 from keras_corrupt.models.coco_lm_fine_tuning import search_space, settings
 from keras_corrupt.models.generator_discriminator import GeneratorDiscriminator
 from keras_corrupt.models.generator_sizes import check_shared_sizes
-from keras_corrupt.models.networks import Discriminator, MaskedLMNetwork
+from keras_corrupt.models.networks import Discriminator, MaskedLMNetwork, sizes_of
 from keras_corrupt.models.sizes import ENCODERS
 from keras_corrupt.objectives import contrastive
 from keras_corrupt.objectives.corrective_lm import (
@@ -135,7 +135,8 @@ class CocoLM(GeneratorDiscriminator):
     Inputs are as for `MaskedLM`.
 
     Args:
-        discriminator: Constructor arguments of the main network's `TransformerEncoder`.
+        discriminator: The main network's `TransformerEncoder`, or its constructor
+            arguments.
             Its `embedding_size` is its `hidden_size`; with `relative_positions` of
             `None`, neither network has any (table 3).
         generator: The auxiliary network's, where they differ: its layers' number;
@@ -238,11 +239,12 @@ class CocoLM(GeneratorDiscriminator):
                 "`sequence_transform=True` has nothing to transform with "
                 '`sequence_task="none"`; leave one of them out.'
             )
-        check_shared_sizes(discriminator, generator)
+        sizes = sizes_of(discriminator)
+        check_shared_sizes(sizes, generator)
         check_weight("rtd_weight", rtd_weight)
         check_weight("scl_weight", scl_weight)
-        hidden_size = discriminator["hidden_size"]
-        embedding_size = discriminator.get("embedding_size") or hidden_size
+        hidden_size = sizes["hidden_size"]
+        embedding_size = sizes.get("embedding_size") or hidden_size
         corrects = token_task != "rtd"
         if corrects and embedding_size != hidden_size:
             raise ValueError(

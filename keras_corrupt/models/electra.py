@@ -10,7 +10,7 @@ from keras_corrupt.corruption import add_up, choose_positions
 from keras_corrupt.corruption.corrupters import MaskedLMCorrupter, TokenMasker
 from keras_corrupt.models.generator_discriminator import GeneratorDiscriminator
 from keras_corrupt.models.generator_sizes import complete_generator
-from keras_corrupt.models.networks import MaskedLMNetwork
+from keras_corrupt.models.networks import MaskedLMNetwork, sizes_of
 from keras_corrupt.models.sizes import DETECTORS
 from keras_corrupt.models.tied_networks import (
     check_same,
@@ -47,8 +47,8 @@ class Electra(GeneratorDiscriminator):
     Inputs are as for `MaskedLM`.
 
     Args:
-        discriminator: Constructor arguments of the discriminator's
-            `TransformerEncoder`.
+        discriminator: The discriminator's `TransformerEncoder`, or its constructor
+            arguments.
         generator: The generator's, where they differ: its layers' number and sizes.
         mask_rate: Fraction of tokens to mask.
         keep_rate: Fraction of the chosen positions that keep their token in the
@@ -116,7 +116,7 @@ class Electra(GeneratorDiscriminator):
                 f"{rtd_positions!r}."
             )
         discriminator = self.with_padding(discriminator)
-        sizes = {"discriminator": discriminator, "generator": generator}
+        sizes = {"discriminator": sizes_of(discriminator), "generator": generator}
         self.discriminator, self.generator = make_networks(
             discriminator,
             complete_generator({**sizes, "generator_width": generator_width}),

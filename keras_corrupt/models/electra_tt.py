@@ -29,8 +29,8 @@ class ElectraTT(GeneratorDiscriminator):
     Inputs are as for `MaskedLM`.
 
     Args:
-        discriminator: Constructor arguments of the discriminator's
-            `TransformerEncoder`.
+        discriminator: The discriminator's `TransformerEncoder`, or its constructor
+            arguments.
         generator: Those of each tower of the generator, where they differ: its layers'
             number and sizes.
         mask_rate: Fraction of tokens in whose place samples stand. None is masked.

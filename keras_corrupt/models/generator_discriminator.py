@@ -8,6 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from keras_corrupt.encoders import TransformerEncoder
+from keras_corrupt.models.networks import sizes_of
 from keras_corrupt.models.pretrainer import Pretrainer
 from keras_corrupt.tokenizers.texts import text_tuples
 
@@ -26,8 +27,8 @@ class GeneratorDiscriminator(Pretrainer):
     `MaskedLMNetwork` does.
 
     Args:
-        discriminator: Constructor arguments of the discriminator's
-            `TransformerEncoder`.
+        discriminator: The discriminator's `TransformerEncoder`, or its constructor
+            arguments.
         kwargs: Those of `Pretrainer`.
     """
 
@@ -38,9 +39,10 @@ class GeneratorDiscriminator(Pretrainer):
     several_masks = True
 
     def __init__(self, discriminator, **kwargs):
+        sizes = sizes_of(discriminator)
         super().__init__(
-            vocabulary_size=discriminator["vocabulary_size"],
-            max_length=discriminator.get("max_length", 512),
+            vocabulary_size=sizes["vocabulary_size"],
+            max_length=sizes.get("max_length", 512),
             **kwargs,
         )
 

@@ -6,7 +6,7 @@ from keras import ops
 from keras_corrupt.corruption import gather_tokens
 from keras_corrupt.corruption.corrupted import Predictions
 from keras_corrupt.corruption.corrupters import TokenMasker
-from keras_corrupt.models.networks import MaskedLMNetwork
+from keras_corrupt.models.networks import MaskedLMNetwork, sizes_of
 from keras_corrupt.models.pretrainer import Pretrainer
 from keras_corrupt.models.sizes import ENCODERS
 from keras_corrupt.objectives.masked_tokens import MaskedTokens, masked_lm_loss
@@ -29,7 +29,7 @@ class MaskedLM(Pretrainer):
     (static masking).
 
     Args:
-        encoder: Constructor arguments of `TransformerEncoder`.
+        encoder: A `TransformerEncoder`, or its constructor arguments.
         mask_rate: Fraction of tokens to predict.
         keep_rate: Fraction of those that keep their token in the input.
         random_rate: Fraction of those that get a random token. BERT's 80-10-10 is the
@@ -51,9 +51,10 @@ class MaskedLM(Pretrainer):
     def __init__(
         self, encoder, mask_rate=0.15, keep_rate=0.1, random_rate=0.1, **kwargs
     ):
+        sizes = sizes_of(encoder)
         super().__init__(
-            vocabulary_size=encoder["vocabulary_size"],
-            max_length=encoder.get("max_length", 512),
+            vocabulary_size=sizes["vocabulary_size"],
+            max_length=sizes.get("max_length", 512),
             mask_rate=mask_rate,
             **kwargs,
         )

@@ -13,19 +13,34 @@ from keras_corrupt.objectives.cloze import states_around
 EMBEDDING_PARTS = ("token", "position", "segment", "norm")
 
 
+def made_encoder(encoder, dtype):
+    """Returns an encoder as it is, or makes one.
+
+    Args:
+        encoder: A `TransformerEncoder`, or a dict of its constructor arguments.
+        dtype: The dtype policy of an encoder that is made.
+    """
+    if isinstance(encoder, TransformerEncoder):
+        return encoder
+    return TransformerEncoder(**encoder, dtype=dtype, name="encoder")
+
+
+def sizes_of(encoder):
+    """Returns the constructor arguments of an encoder: a dict, or what has them."""
+    return getattr(encoder, "architecture", encoder)
+
+
 @fused_steps
 class MaskedLMNetwork(keras.Model):
     """An encoder with BERT's head: logits over the vocabulary at chosen positions.
 
     Args:
-        encoder: Constructor arguments of `TransformerEncoder`.
+        encoder: A `TransformerEncoder`, or its constructor arguments.
     """
 
     def __init__(self, encoder, **kwargs):
         super().__init__(**kwargs)
-        self.encoder = TransformerEncoder(
-            **encoder, dtype=self.dtype_policy, name="encoder"
-        )
+        self.encoder = made_encoder(encoder, self.dtype_policy)
         self.head = VocabularyHead(self.encoder, dtype=self.dtype_policy, name="head")
         self.built = True
 
@@ -63,7 +78,7 @@ class Discriminator(keras.Model):
     """An encoder with a binary classifier at every position.
 
     Args:
-        encoder: Constructor arguments of `TransformerEncoder`.
+        encoder: A `TransformerEncoder`, or its constructor arguments.
     """
 
     #: Class of the head, made of the encoder that it reads.
@@ -71,9 +86,7 @@ class Discriminator(keras.Model):
 
     def __init__(self, encoder, **kwargs):
         super().__init__(**kwargs)
-        self.encoder = TransformerEncoder(
-            **encoder, dtype=self.dtype_policy, name="encoder"
-        )
+        self.encoder = made_encoder(encoder, self.dtype_policy)
         self.head = self.head_class(self.encoder, dtype=self.dtype_policy, name="head")
         # Not by `build`, which would keep a subclass from adding layers.
         self.built = True

@@ -213,7 +213,7 @@ class Pretrainer(TextModel):
 
     def with_padding(self, encoder):
         """Returns an encoder's arguments with the tokenizer's padding id, if any."""
-        if self.tokenizer is None:
+        if self.tokenizer is None or isinstance(encoder, TransformerEncoder):
             return encoder
         return {**encoder, "padding_id": self.tokenizer.padding_id}
 

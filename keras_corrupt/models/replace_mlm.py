@@ -12,7 +12,7 @@ import keras
 from keras_corrupt.corruption.corrupters import MaskedLMCorrupter, TokenMasker
 from keras_corrupt.models.generator_discriminator import GeneratorDiscriminator
 from keras_corrupt.models.generator_sizes import complete_generator
-from keras_corrupt.models.networks import MaskedLMNetwork
+from keras_corrupt.models.networks import MaskedLMNetwork, sizes_of
 from keras_corrupt.models.sizes import DETECTORS
 from keras_corrupt.objectives.loss import check_weight
 from keras_corrupt.objectives.masked_tokens import MaskedTokens
@@ -34,7 +34,7 @@ class ReplaceMLM(GeneratorDiscriminator):
     Inputs are as for `MaskedLM`.
 
     Args:
-        discriminator: Constructor arguments of the `TransformerEncoder` that is kept;
+        discriminator: The `TransformerEncoder` that is kept, or its constructor arguments;
             it is called as in ELECTRA.
         generator: The generator's, where they differ: its layers' number and sizes.
         mask_rate: Fraction of tokens to replace and to predict.
@@ -76,7 +76,7 @@ class ReplaceMLM(GeneratorDiscriminator):
         self.discriminator = MaskedLMNetwork(
             discriminator, dtype=self.dtype_policy, name="discriminator"
         )
-        sizes = {"discriminator": discriminator, "generator": generator}
+        sizes = {"discriminator": sizes_of(discriminator), "generator": generator}
         self.generator = MaskedLMNetwork(
             {**complete_generator(sizes), "tied_to": self.discriminator.encoder},
             dtype=self.dtype_policy,

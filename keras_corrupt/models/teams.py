@@ -138,8 +138,8 @@ class Teams(GeneratorDiscriminator):
     Inputs are as for `MaskedLM`.
 
     Args:
-        discriminator: Constructor arguments of the discriminator's
-            `TransformerEncoder`.
+        discriminator: The discriminator's `TransformerEncoder`, or its constructor
+            arguments.
         generator_layers: Number of layers of the generator, which is otherwise as the
             discriminator and shares its embeddings.
         mask_rate: Fraction of tokens to mask.

@@ -26,7 +26,7 @@ def make_networks(
     """Makes both networks, with what they share.
 
     Args:
-        discriminator: Dict. Constructor arguments of the discriminator's encoder.
+        discriminator: The discriminator's encoder, or its constructor arguments.
         generator: Dict. Those of the generator's encoder.
         tied_embeddings: One of `TIED_PARTS`.
         dtype: The networks' dtype policy.
@@ -45,6 +45,11 @@ def make_networks(
             f"{tied_embeddings!r}."
         )
     if tied_embeddings == "gradient_disentangled":
+        if isinstance(discriminator, TransformerEncoder):
+            raise ValueError(
+                '`tied_embeddings="gradient_disentangled"` makes tables for the '
+                "`discriminator`: give its constructor arguments, not an encoder."
+            )
         generator = generator_class(generator, dtype=dtype, name="generator")
         tied = {
             "tied_to": generator.encoder,

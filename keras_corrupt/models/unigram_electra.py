@@ -41,8 +41,8 @@ class UnigramElectra(GeneratorDiscriminator):
     `MaskedLM`.
 
     Args:
-        discriminator: Constructor arguments of the discriminator's
-            `TransformerEncoder`.
+        discriminator: The discriminator's `TransformerEncoder`, or its constructor
+            arguments.
         mask_rate: Fraction of tokens to replace. None is masked.
         noise: `"unigram"`: tokens are drawn as often as the training text has them;
             `"uniform"`: all tokens of the vocabulary as often.
