@@ -62,8 +62,8 @@ class AllTokensMLM(GeneratorDiscriminator):
     detection, are those of not copying.
 
     Args:
-        discriminator: The `TransformerEncoder` that is kept, or its constructor arguments;
-            it is called as in ELECTRA.
+        discriminator: The `TransformerEncoder` that is kept, or its constructor
+            arguments; it is called as in ELECTRA.
         generator: The generator's, where they differ: its layers' number and sizes.
         mask_rate: Fraction of tokens to replace.
         lm_weight: Weight of all tokens' prediction beside the generator's loss; the

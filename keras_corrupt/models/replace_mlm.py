@@ -34,8 +34,8 @@ class ReplaceMLM(GeneratorDiscriminator):
     Inputs are as for `MaskedLM`.
 
     Args:
-        discriminator: The `TransformerEncoder` that is kept, or its constructor arguments;
-            it is called as in ELECTRA.
+        discriminator: The `TransformerEncoder` that is kept, or its constructor
+            arguments; it is called as in ELECTRA.
         generator: The generator's, where they differ: its layers' number and sizes.
         mask_rate: Fraction of tokens to replace and to predict.
         lm_weight: Weight of the restoration beside the generator's loss; the thesis
