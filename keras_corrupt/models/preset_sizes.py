@@ -43,7 +43,7 @@ def check_sizes(cls, config, arrays, numbers):
         for size, value in whole.items():
             if type(value) is not int or value < 0:
                 raise ValueError(f"{size} of {name} is {value!r}, no whole number")
-        if LAYER_ARRAYS * whole["num_layers"] > arrays or _matrices(whole) > numbers:
+        if LAYER_ARRAYS * whole["num_layers"] > arrays or _numbers(whole) > numbers:
             raise ValueError(
                 f"{name} is larger than the weights that are saved, {numbers:,} "
                 f"numbers in {arrays:,} arrays"
@@ -83,14 +83,17 @@ def encoder_sizes(encoder):
     return sizes
 
 
-def _matrices(sizes):
-    """Returns the numbers in an encoder's matrices; biases and norms have far fewer."""
+def _numbers(sizes):
+    """Returns the numbers in an encoder's weights, of which none exists yet."""
     embedding, hidden = sizes["embedding_size"], sizes["hidden_size"]
     rows = sizes["vocabulary_size"] + sizes["max_length"] + sizes["num_segments"]
-    layer = 4 * hidden * hidden + 2 * hidden * sizes["intermediate_size"]
-    projection = embedding * hidden * (embedding != hidden)
-    buckets = sizes.get("num_buckets", 0) * sizes["num_heads"]
-    return rows * embedding + projection + sizes["num_layers"] * layer + buckets
+    embeddings = (rows + 2) * embedding  # 2: the norm's.
+    projection = (embedding + 1) * hidden * (embedding != hidden)
+    biases = sizes.get("num_buckets", 0) * sizes["num_heads"]
+    # Four matrices of attention, two of the feed-forward network; biases, two norms.
+    inner = sizes["intermediate_size"]
+    layer = hidden * (4 * hidden + 2 * inner + 9) + inner
+    return embeddings + projection + biases + sizes["num_layers"] * layer
 
 
 def _encoders(cls, config):

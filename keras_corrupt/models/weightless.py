@@ -21,7 +21,7 @@ def weightless():
     '354,659,387'
     """
     # Keras keeps a list of variables without values, and gives them some at the end of
-    # the next scope.
+    # the next scope. No public function takes them off that list.
     waiting = global_state.get_global_attribute(
         "uninitialized_variables", [], set_to_default=True
     )

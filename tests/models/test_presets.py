@@ -7,6 +7,7 @@ import keras
 import numpy as np
 import pytest
 
+from keras_corrupt.encoders import TransformerEncoder
 from keras_corrupt.models import (
     Electra,
     MaskedLM,
@@ -279,6 +280,27 @@ class TestSizes:
     def test_a_layer_has_as_many_arrays_as_is_said(self, sizes):
         layer = Electra(**sizes).encoder.layers_[0]
         assert len(layer.weights) == preset_sizes.LAYER_ARRAYS
+
+    @pytest.mark.parametrize("embedding_size", [None, 12])
+    @pytest.mark.parametrize("buckets", [None, 8])
+    def test_only_an_encoder_of_more_numbers_is_refused(
+        self, sizes, embedding_size, buckets
+    ):
+        options = sizes["discriminator"] | {"embedding_size": embedding_size}
+        if buckets:
+            relative = {"num_buckets": buckets, "max_distance": 16}
+            options["relative_positions"] = relative
+        numbers = TransformerEncoder(**options).count_params()
+        config = {"encoder": options}
+        preset_sizes.check_sizes(MaskedLM, config, arrays=1000, numbers=numbers)
+        with pytest.raises(ValueError, match="encoder is larger"):
+            preset_sizes.check_sizes(MaskedLM, config, arrays=1000, numbers=numbers - 1)
+
+    def test_a_size_without_default_must_be_there(self, sizes):
+        del sizes["discriminator"]["hidden_size"]
+        config = {"encoder": sizes["discriminator"]}
+        with pytest.raises(ValueError, match="`encoder` lacks hidden_size"):
+            preset_sizes.check_sizes(MaskedLM, config, arrays=1000, numbers=10**9)
 
     @pytest.mark.parametrize("layers", [None, 0, 1, 2])
     def test_networks_of_other_depths_load(self, layers, tmp_path, sizes):
