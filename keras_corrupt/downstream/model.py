@@ -297,12 +297,12 @@ class DownstreamModel(TextModel):
         """Makes a model on a pretrained encoder, or loads a fine-tuned one.
 
         Args:
-            preset: A directory that `save_to_preset` wrote, or the name of a trained
-                preset. Of a pretraining model its encoder is taken, and the head is
-                new. Of a model of this class everything is; but where `arguments`
-                change what the head tells (other labels), and of another class, again
-                the encoder alone, which is how a task starts from one trained before.
-                Or the name of a size (`"small"`), for an encoder with new weights.
+            preset: What `keras_corrupt.presets.Preset` opens. From a pretraining
+                model only the encoder is loaded; the head is new. A model of this
+                class is loaded whole; but where `arguments` change what the head tells
+                (other labels), and from another class, again only the encoder, which
+                is how a task starts from one trained before. Or the name of a size
+                (`"small"`), for an encoder with new weights.
             load_weights: Whether to load weights, and not only sizes and tokenizer.
             tokenizer: A tokenizer, where the preset has none.
             arguments: Those of the class, except `encoder`.

@@ -102,8 +102,8 @@ class Preset:
 
     @property
     def main(self):
-        """Name of the argument that describes the main encoder."""
-        return next(iter(network_arguments(self.model_class)))
+        """Name of the argument that describes the main encoder; `None` without one."""
+        return next(iter(network_arguments(self.model_class)), None)
 
     @property
     def encoder(self):

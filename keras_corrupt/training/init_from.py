@@ -12,7 +12,7 @@ from keras_corrupt.presets.sizes import SIZES, encoder_sizes
 
 
 def check(preset, cls, size, overrides):
-    """Opens a preset, checks that a model can start from it before long work is done.
+    """Opens a preset; checks that a model can start from it, before any long work.
 
     Args:
         preset: See `load`.
@@ -54,9 +54,9 @@ def check(preset, cls, size, overrides):
 def load(preset, cls, size, tokenizer=None, **overrides):
     """Makes a model with all that a preset has for it.
 
-    Of a preset of the same class each network is taken that is there, and the sizes of
-    those that are not. Of another class's the encoder is taken, and all else is that of
-    a named architecture, new.
+    From a preset of the same class each network is loaded that is there, and the others
+    have the preset's sizes. From another class's preset only the encoder is loaded; the
+    rest is a named architecture's, and new.
 
     Args:
         preset: A directory, or the name of a trained preset.
