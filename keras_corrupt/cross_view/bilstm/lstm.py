@@ -125,14 +125,8 @@ def _next(output, cell, gates, recurrent, projection):
 def _gradients(upstream, outputs, before, cells, opened, recurrent, projection):
     """Returns the gradients of all that `lstm_outputs` reads.
 
-    Args:
-        upstream: The gradient of its result.
-        outputs: The outputs before each word.
-        before: The cells before each word.
-        cells: Those after it.
-        opened: What `_next` returned as gates.
-        recurrent: See `lstm_outputs`.
-        projection: See `lstm_outputs`.
+    `upstream` is the gradient of its result, `outputs` and `before` are the outputs and
+    cells before each word, `cells` the cells after it, `opened` what `_next` returned.
     """
     dtype = upstream.dtype
     to_outputs, to_hidden = (
@@ -177,14 +171,9 @@ def _gradients(upstream, outputs, before, cells, opened, recurrent, projection):
 
 
 def _product(x, y):
-    """Adds up the outer products of all words and texts.
+    """Adds up the outer products of all words and texts, `[..., m, n]`.
 
-    Args:
-        x: `[length, ..., batch, m]`.
-        y: `[length, ..., batch, n]`.
-
-    Returns:
-        `[..., m, n]`.
+    `x` is `[length, ..., batch, m]`, `y` `[length, ..., batch, n]`.
     """
     rows = []
     for array in (x, y):

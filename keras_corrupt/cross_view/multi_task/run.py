@@ -5,7 +5,7 @@ import dataclasses
 
 import numpy as np
 
-from keras_corrupt.cross_view.multi_task.batches import RandomTasks, WithTasks
+from keras_corrupt.cross_view.multi_task.batches import TaskBatches, drawn
 from keras_corrupt.cross_view.multi_task.model import EVERY_TASK, CrossViewMultiTask
 from keras_corrupt.cross_view.presets import PRESETS
 from keras_corrupt.cross_view.run.optimizer import compiled
@@ -59,14 +59,13 @@ class SeveralTasksRun(SentenceRun):
                 self.parts(model), self.labelled, strict=True
             )
         ]
-        found = [RandomTasks(kinds, steps, seed)]
+        found = [TaskBatches(kinds, drawn(steps, len(kinds), seed, 1))]
         if len(self.unlabelled):
-            numbers = np.full(steps, EVERY_TASK)
+            tasks = np.full(steps, EVERY_TASK)
             if self.config.one_task_at_a_time:
-                rng = np.random.default_rng((seed, 2))
-                numbers = rng.integers(len(kinds), size=steps)
-            batches = model.parts[0].batches(self.unlabelled, None, size, seed)
-            found.append(WithTasks(batches, numbers))
+                tasks = drawn(steps, len(kinds), seed, 2)
+            text = model.parts[0].batches(self.unlabelled, None, size, seed)
+            found.append(TaskBatches([text], tasks, np.zeros(steps, int)))
         return found
 
     def parts(self, model):

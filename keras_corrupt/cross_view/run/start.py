@@ -40,13 +40,7 @@ def start_class(task, preset):
 
 
 def start_of(model_class, task, config):
-    """Returns the model whose encoder is taken.
-
-    Args:
-        model_class: What `start_class` returned.
-        task: The task.
-        config: The `CrossViewConfig`, complete.
-    """
+    """Returns the model whose encoder is taken, of what `start_class` returned."""
     if config.word_vectors:
         raise ValueError(
             f"`word_vectors` are for new networks that read words; preset="

@@ -13,14 +13,7 @@ from keras_corrupt.files.text import byte_lines
 def first_words(path, number, size):
     """Returns the forms of the first words of a file: in GloVe's, the most frequent.
 
-    Args:
-        path: See `read_word_vectors`.
-        number: How many, at most.
-        size: Numbers of a vector.
-
-    Raises:
-        ValueError: The file is missing or damaged, or its first vector has another
-            width.
+    There are `number` at most; see `read_word_vectors` for the file and its errors.
     """
     found = {}
     with errors_naming(path):
@@ -54,22 +47,17 @@ def read_word_vectors(path, words, size):
     with errors_naming(path):
         for line, form, numbers in entries(path, size):
             if form in wanted and form not in found:
-                found[form] = _vector(numbers, line)
+                try:
+                    found[form] = np.array(numbers, "float32")
+                except ValueError as error:
+                    raise ValueError(f"line {line}: {error}") from error
+                if not np.isfinite(found[form]).all():
+                    raise ValueError(f"line {line} has a number that is not finite")
     if not found:
         raise ValueError(
             f"The word vectors {path} have none of the {len(wanted)} words."
         )
     return found
-
-
-def _vector(numbers, line):
-    try:
-        vector = np.array(numbers, "float32")
-    except ValueError as error:
-        raise ValueError(f"line {line}: {error}") from error
-    if not np.isfinite(vector).all():
-        raise ValueError(f"line {line} has a number that is not finite")
-    return vector
 
 
 def entries(path, size):

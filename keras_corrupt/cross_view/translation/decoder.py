@@ -55,23 +55,16 @@ class LSTM(keras.layers.Layer):
         return ops.matmul(x, kernel) + bias
 
     def step(self, x, state):
-        """Reads one word.
+        """Reads one word, `[..., size]`; returns the next output and cell.
 
-        Args:
-            x: `[..., size]`.
-            state: Output and cell, `[..., projection]` and `[..., hidden]`.
-
-        Returns:
-            The next output and cell.
+        `state` are output and cell, `[..., projection]` and `[..., hidden]`.
         """
         return lstm_step(state, self.gates(x), *self._weights(x.dtype))
 
     def call(self, x, state):
-        """Reads words; returns the outputs, `[batch, length, projection]`.
+        """Reads words, `[batch, length, size]`; returns the outputs of all.
 
-        Args:
-            x: `[batch, length, size]`.
-            state: Output and cell before the first word.
+        `state` are output and cell before the first word.
         """
         gates = ops.transpose(self.gates(x), (1, 0, 2))
         outputs = lstm_outputs(gates, state, *self._weights(x.dtype))
@@ -140,8 +133,7 @@ class Decoder(keras.layers.Layer):
     def first_states(self, summary):
         """Returns each LSTM's output and cell before the first word.
 
-        Args:
-            summary: What the encoder made of the sentence, `[..., summary_size]`.
+        `summary` is what the encoder made of the sentence, `[..., summary_size]`.
         """
         size = self.projection_size
         starts = [start(summary) for start in self.starts]
@@ -151,14 +143,10 @@ class Decoder(keras.layers.Layer):
         ]
 
     def step(self, word_ids, states):
-        """Reads one word of each translation.
+        """Reads one word of each translation, int32 `[...]`.
 
-        Args:
-            word_ids: int32 `[...]`.
-            states: Each LSTM's output and cell.
-
-        Returns:
-            The last LSTM's output, `[..., projection]`, and the next states.
+        Returns the last LSTM's output, `[..., projection]`, and the next states: each
+        LSTM's output and cell.
         """
         x, found = self.embedding(word_ids), []
         for lstm, state in zip(self.lstms, states, strict=True):

@@ -8,7 +8,7 @@ import pytest
 from keras import ops
 
 from keras_corrupt.cross_view import CrossViewMultiTask, CrossViewTagger
-from keras_corrupt.cross_view.multi_task.batches import RandomTasks, WithTasks
+from keras_corrupt.cross_view.multi_task.batches import TaskBatches, drawn
 from keras_corrupt.cross_view.multi_task.model import EVERY_TASK
 from keras_corrupt.cross_view.multi_task.run import without_evaluated
 from keras_corrupt.cross_view.text.batches import WordBatches
@@ -179,7 +179,7 @@ def test_tasks_are_drawn_and_each_goes_on_in_its_own_order(model):
         WordBatches(words, model.parts[0].vocabulary, np.concatenate(tags), 2, seed)
         for seed in (0, 1)
     ]
-    batches = RandomTasks(kinds, 300, seed=3)
+    batches = TaskBatches(kinds, drawn(300, 2, 3, 1))
     assert 110 < (batches.tasks == 0).sum() < 190
     turns = [0, 0]
     for number, task in enumerate(batches.tasks[:40]):
@@ -189,7 +189,7 @@ def test_tasks_are_drawn_and_each_goes_on_in_its_own_order(model):
         assert (inputs.pop("task") == task).all()
         keras.tree.map_structure(np.testing.assert_array_equal, inputs, expected)
         np.testing.assert_array_equal(classes, known)
-    text = WithTasks(kinds[0], np.array([EVERY_TASK, 1]))
+    text = TaskBatches(kinds[:1], np.array([EVERY_TASK, 1]), np.zeros(2, int))
     assert [text.batch(i)[0]["task"].tolist() for i in (0, 1)] == [[-1, -1], [1, 1]]
 
 
