@@ -1,6 +1,4 @@
 import pytest
-from keras_corrupt.models.coco_lm.heads import SequenceHead
-from keras_corrupt.models.teams.selection_head import MultiWordSelectionHead
 
 from keras_corrupt.encoders import TransformerEncoder
 from keras_corrupt.encoders.cost import training_flops
@@ -12,6 +10,8 @@ from keras_corrupt.evaluation.thesis_tables import (
     scientific,
 )
 from keras_corrupt.heads import ReplacedTokenHead, VocabularyHead
+from keras_corrupt.heads.multi_word_selection import MultiWordSelectionHead
+from keras_corrupt.heads.sequence import SequenceHead
 from keras_corrupt.models import CocoLM, Electra, MaskedLM, Teams
 from keras_corrupt.models.weightless import weightless
 

@@ -5,9 +5,8 @@ import pytest
 
 from keras_corrupt.heads import VocabularyHead
 from keras_corrupt.models import AllTokensMLM, ReplaceMLM, load_preset
-from keras_corrupt.models.generator_discriminator import Discriminator
 from keras_corrupt.models.generator_sizes import complete_generator
-from keras_corrupt.models.masked_lm import MaskedLMNetwork
+from keras_corrupt.models.networks import Discriminator, MaskedLMNetwork
 from keras_corrupt.models.sizes import DETECTORS
 from keras_corrupt.models.weightless import weightless
 from keras_corrupt.training import AdamW

@@ -33,7 +33,7 @@ def test_nothing_is_left(sizes, inputs):
     assert all(variable._value is None for variable in model.weights)
     # Models that are made after it have weights, and run.
     outputs = Electra(**sizes)(inputs)
-    assert np.isfinite(np.array(outputs["rtd_logits"])).all()
+    assert np.isfinite(np.array(outputs["rtd"].logits)).all()
 
 
 def test_variables_that_waited_before_go_on_waiting():

@@ -20,7 +20,7 @@ SETUP = Path(__file__).parents[2] / "setup.py"
 def model(tmp_path, sizes, tokenizer, monkeypatch):
     sizes["discriminator"] |= {"vocabulary_size": 60, "initializer_range": 0.5}
     model = Electra(**sizes, tokenizer=tokenizer)
-    directory = tmp_path / "models" / "electra" / "made_up"
+    directory = tmp_path / "presets" / "electra" / "made_up"
     model.save_to_preset(directory, dtype="float16")
     monkeypatch.setattr(Electra, "trained_presets", {"made_up": directory})
     return model
@@ -68,8 +68,8 @@ def test_a_wheel_has_every_file_of_a_trained_preset(model, tmp_path):
         for node in ast.walk(ast.parse(SETUP.read_text()))
         if isinstance(node, ast.keyword) and node.arg == "package_data"
     )
-    patterns = ast.literal_eval(patterns)["keras_corrupt.models"]
-    package = tmp_path / "models"
+    patterns = ast.literal_eval(patterns)["keras_corrupt.presets"]
+    package = tmp_path / "presets"
     (package / "electra" / "made_up" / "README.md").write_text("The card.")
     found = {path for pattern in patterns for path in package.glob(pattern)}
     assert found == {path for path in package.rglob("*") if path.is_file()}
