@@ -21,7 +21,7 @@ import tensorflow as tf
 
 from keras_corrupt.data.autotuning import without_autotuning
 from keras_corrupt.tokenizers import WordPieceTokenizer
-from tests.lists import LISTS, is_in, is_of
+from tests.lists import LISTS, check_parameters, is_in, is_of
 from tests.reach import reached
 
 ROOT = Path(__file__).parents[1]
@@ -84,14 +84,17 @@ def pytest_ignore_collect(collection_path, config):
 @pytest.hookimpl(tryfirst=True)  # Before `-m` chooses.
 def pytest_collection_modifyitems(config, items):
     here, left_out = Path(__file__).parent, []
+    slow = lists_of(config)["slow"]
     for item in items:
         if here not in item.path.parents:  # an example in a docstring
             continue
         marks = {mark for mark, listed in LISTS.items() if is_in(listed, item.nodeid)}
         for mark in marks:
             item.add_marker(mark)
-        if "slow" in marks and not is_in(lists_of(config)["slow"], item.nodeid):
+        if "slow" in marks and not is_in(slow, item.nodeid):
             left_out.append(item)
+    if not any("::" in argument for argument in config.args):
+        check_parameters(item.nodeid for item in items)
     if left_out:
         config.hook.pytest_deselected(items=left_out)
         items[:] = [item for item in items if item not in left_out]
@@ -115,16 +118,31 @@ gc.freeze()
 
 
 @contextlib.contextmanager
-def without_graphs():
+def without_graphs(eagerly=True):
     """Has TensorFlow run models operation by operation.
 
     A run of few steps takes half as long so, because no step is traced.
     """
-    tf.config.run_functions_eagerly(True)
+    before = tf.config.functions_run_eagerly()
+    tf.config.run_functions_eagerly(eagerly)
     try:
         yield
     finally:
-        tf.config.run_functions_eagerly(False)
+        tf.config.run_functions_eagerly(before)
+
+
+@pytest.fixture(scope="module")
+def eager():
+    """For files whose tests make few steps."""
+    with without_graphs():
+        yield
+
+
+@pytest.fixture
+def graphs():
+    """For a test of a graph, or of many steps, in such a file."""
+    with without_graphs(eagerly=False):
+        yield
 
 
 #: Linux lets a process have 65,530 of them. JAX's compiled programs take several each,

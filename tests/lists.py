@@ -31,3 +31,12 @@ def is_in(listed, nodeid):
 def is_of(listed, path):
     """Returns whether a list has a test of a file; `path` is from the root."""
     return is_in(listed, path) or any(name.startswith(f"{path}::") for name in listed)
+
+
+def check_parameters(nodeids):
+    """Raises a `ValueError` where a listed test has other parameters than the list."""
+    nodeids = set(nodeids)
+    tests = {nodeid.split("[")[0] for nodeid in nodeids}
+    for name in frozenset().union(*LISTS.values()) - nodeids:
+        if "[" in name and name.split("[")[0] in tests:
+            raise ValueError(f"No test is {name}; mend the list that names it.")

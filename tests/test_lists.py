@@ -2,7 +2,7 @@ import re
 
 import pytest
 
-from tests.lists import LISTS, is_in, is_of
+from tests.lists import LISTS, check_parameters, is_in, is_of
 from tests.test_build_file import ROOT
 
 
@@ -26,6 +26,15 @@ def test_a_line_holds_what_begins_with_it(line, nodeid, held):
 
 def test_files_without_a_listed_test_are_known():
     assert not is_of({"tests/a/test_c.py::test_d"}, "tests/a/test_d.py")
+
+
+def test_parameters_that_no_test_has_are_an_error():
+    name = next(name for name in LISTS["on_jax"] if "[" in name)
+    test = name.split("[")[0]
+    listed = [name for name in set().union(*LISTS.values()) if name.startswith(test)]
+    check_parameters([*listed, f"{test}[other]", "tests/test_lists.py::test_a"])
+    with pytest.raises(ValueError, match="No test is .*; mend the list"):
+        check_parameters([f"{test}[other]"])
 
 
 @pytest.mark.parametrize("name", LISTS)

@@ -50,6 +50,11 @@ SEES = {
 }
 
 
+@pytest.fixture(autouse=True, scope="module")
+def few_steps(eager):
+    """Tests of this folder make few."""
+
+
 def make_tagger(**arguments):
     arguments = {"words": WORDS, "characters": LETTERS, "labels": LABELS} | arguments
     return CrossViewTagger(**{**SIZES, **arguments})

@@ -56,6 +56,7 @@ KINDS = {
 }
 
 
+@pytest.mark.usefixtures("graphs")
 @pytest.mark.parametrize("kind", KINDS)
 def test_auxiliary_modules_alone_learn_more_than_they_did(kind):
     make, batch_of = KINDS[kind]

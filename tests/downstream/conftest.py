@@ -25,6 +25,11 @@ ENCODER = {
 }
 
 
+@pytest.fixture(autouse=True, scope="module")
+def few_steps(eager):
+    """Tests of this folder make few."""
+
+
 @pytest.fixture(scope="session")
 def preset(tmp_path_factory):
     """A preset of `Electra` that knows some words."""

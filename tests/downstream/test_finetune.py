@@ -20,6 +20,8 @@ from keras_corrupt.tasks.task import Split
 from keras_corrupt.training.out_of_memory import OutOfMemoryError
 from tests.downstream.conftest import animals
 
+pytestmark = pytest.mark.usefixtures("graphs")
+
 
 def brief(config):
     """One short run."""

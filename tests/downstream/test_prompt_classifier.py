@@ -143,6 +143,7 @@ def test_draws_are_uniform_over_the_others():
     assert demonstration_sets([], 2, None, rng) == [[], []]
 
 
+@pytest.mark.usefixtures("graphs")
 def test_it_learns_and_comes_back_from_its_preset(presets, tmp_path):
     train, dev = cats_and_dogs(128), cats_and_dogs(40, seed=1)
     model = PromptClassifier.from_preset(presets["masked_lm"], dropout=0.0, **PROMPT)

@@ -246,6 +246,7 @@ def questions():
     return examples, labels
 
 
+@pytest.mark.usefixtures("graphs")
 def test_learns_and_comes_back_from_its_preset(tokenizer, tmp_path):
     model = make(tokenizer, answerability=True, max_length=16, dropout=0.0)
     examples, labels = questions()
@@ -269,6 +270,7 @@ def test_learns_and_comes_back_from_its_preset(tokenizer, tmp_path):
         )
 
 
+@pytest.mark.usefixtures("graphs")
 @pytest.mark.parametrize("head_type", ["xlnet", "bert"])
 def test_compiled_by_xla(tokenizer, head_type):
     model = make(tokenizer, answerability=True, head_type=head_type, beam_size=3)

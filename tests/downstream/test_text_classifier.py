@@ -131,6 +131,7 @@ class TestLosses:
             means.append(float(loss))
         assert means[0] == pytest.approx(means[1], abs=1e-6)
 
+    @pytest.mark.usefixtures("graphs")
     def test_fit_learns(self, classifier):
         texts = ["the cat", "a cat sat", "the dog", "a slow dog"] * 8
         labels = ["yes", "yes", "no", "no"] * 8

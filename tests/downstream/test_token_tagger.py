@@ -124,6 +124,7 @@ class TestLoss:
         ((x, y, w),) = tagger.batches(features, 2).as_numpy_iterator()
         assert float(tagger.compute_loss(x, y, tagger(x), w)) == 0.0
 
+    @pytest.mark.usefixtures("graphs")
     def test_fit_learns(self, tagger):
         sentences = [["the", "cats", "ran"], ["a", "slow", "dog", "sat"]] * 8
         tags = [["D", "N", "V"], ["D", "D", "N", "V"]] * 8

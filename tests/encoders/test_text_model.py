@@ -6,6 +6,8 @@ from keras_corrupt.encoders import TransformerEncoder
 from keras_corrupt.encoders.text_model import text_inputs
 from tests.conftest import COMPILED, SIZES, make_inputs
 
+pytestmark = pytest.mark.usefixtures("eager")
+
 IDS = np.array([[2, 7, 9, 3, 0], [2, 8, 3, 0, 0]])
 
 

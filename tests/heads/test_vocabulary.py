@@ -133,9 +133,9 @@ class AllPositions(Network):
         return ops.mean(y_pred)
 
 
-@pytest.mark.parametrize("dtype", ["float32", "mixed_bfloat16"])
-def test_fit_learns_from_all_positions(dtype):
-    model, ids = AllPositions(dtype=dtype), make_inputs(batch=4)["token_ids"]
+def test_fit_learns_from_all_positions():
+    model = AllPositions(dtype="mixed_bfloat16")
+    ids = make_inputs(batch=4)["token_ids"]
     inputs = {"token_ids": 0 * ids, "segment_ids": 0 * ids, "padding_mask": 0 * ids + 1}
     optimizer = keras.optimizers.Adam(1e-2)
     model.compile(optimizer, jit_compile=COMPILED)

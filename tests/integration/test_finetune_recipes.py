@@ -15,6 +15,8 @@ from keras_corrupt.tokenizers import SPECIAL_TOKENS, WordPieceTokenizer
 from tests.conftest import SIZES
 from tests.downstream.conftest import cats_and_dogs, preset  # noqa: F401
 
+pytestmark = pytest.mark.usefixtures("eager")
+
 ROOT = Path(__file__).parents[2]
 RECIPES = sorted((ROOT / "recipes").glob("finetune_*.py"))
 
@@ -44,6 +46,7 @@ def write_table(path, rows):
         csv.writer(file, delimiter="\t").writerows(rows)
 
 
+@pytest.mark.usefixtures("graphs")
 def test_glue(run, tmp_path, capsys):
     for seed, name in enumerate(("train", "dev", "test")):
         split = cats_and_dogs(16, seed)
@@ -125,6 +128,7 @@ def test_squad(run, tmp_path):
     assert row["results"][0]["metrics"]["dev"] == pytest.approx(means)
 
 
+@pytest.mark.usefixtures("graphs")
 def test_tagging(run, tmp_path):
     for seed, name in enumerate(("train", "dev")):
         lines = []

@@ -18,6 +18,8 @@ from keras_corrupt.training import Checkpoints, pretrain
 from tests.conftest import COMPILED
 from tests.downstream.conftest import cats_and_dogs
 
+pytestmark = pytest.mark.usefixtures("eager")
+
 ROOT = Path(__file__).parents[2]
 PATH = ROOT / "recipes" / "own_objective.py"
 ENCODER = {
@@ -112,6 +114,7 @@ def test_it_is_continued_saved_and_loaded(config, tmp_path, monkeypatch, capsys)
             np.testing.assert_array_equal(np.array(b), np.array(c))
 
 
+@pytest.mark.usefixtures("graphs")
 def test_it_learns(config):
     """Words of a text in a fixed order: which have moved can be told."""
     rng = np.random.default_rng(0)

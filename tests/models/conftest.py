@@ -1,9 +1,15 @@
 import keras
 import numpy as np
+import pytest
 from keras import ops
 
 from tests.conftest import gradients_of
 from tests.data.conftest import corpus, prepared, settings  # noqa: F401
+
+
+@pytest.fixture(autouse=True, scope="module")
+def few_steps(eager):
+    """Tests of this folder make few."""
 
 
 def gradients(model, inputs, terms):

@@ -123,6 +123,7 @@ def test_preset_and_keras_file_round_trip(tmp_path, options, inputs):
             np.testing.assert_array_equal(np.array(ours), np.array(theirs))
 
 
+@pytest.mark.usefixtures("graphs")
 def test_fit_learns_a_pattern():
     """All tokens of a sequence are the same one."""
     ids = np.random.default_rng(0).integers(5, 50, (512, 1)).repeat(12, axis=1)

@@ -150,6 +150,7 @@ def test_static_masks_are_used(sizes, inputs):
     assert (rest == np.delete(inputs["token_ids"], [1, 2], axis=1)).all()
 
 
+@pytest.mark.usefixtures("graphs")
 def test_fit_learns_a_pattern(sizes):
     """Sequences count upwards; a replaced token breaks the count."""
     rng = np.random.default_rng(0)
@@ -167,6 +168,7 @@ def test_fit_learns_a_pattern(sizes):
     assert last["rtd_auc"] > 0.95
 
 
+@pytest.mark.usefixtures("graphs")
 def test_score_gives_each_token_a_probability(sizes, tokenizer):
     sizes["discriminator"] |= {"vocabulary_size": 60}
     model = make({k: v for k, v in sizes.items() if "id" not in k}, tokenizer=tokenizer)

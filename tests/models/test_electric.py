@@ -202,6 +202,7 @@ def test_energies_are_log_probabilities_whatever_q_is():
     assert np.exp(thesis[0]) > 1.25 * P[0]
 
 
+@pytest.mark.usefixtures("graphs")
 def test_networks_learn_the_energies():
     rng = np.random.default_rng(0)
     inputs = toy_texts(1024, rng)

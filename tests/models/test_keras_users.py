@@ -62,6 +62,7 @@ def test_the_tokenizer_says_which_id_is_padding(tokenizer, tmp_path):
     assert MaskedLM.from_config(model.get_config()).padding_id == 7
 
 
+@pytest.mark.usefixtures("graphs")
 @pytest.mark.parametrize(
     "system, masking",
     [(MaskedLM, "span"), (CocoLM, "whole_word"), (Teams, "token")],
@@ -239,6 +240,7 @@ def test_int8_predicts_nearly_the_same(ids, tmp_path):
     assert not any(tmp_path.iterdir())
 
 
+@pytest.mark.usefixtures("graphs")
 def test_an_export_reads_any_length(tmp_path, ids):
     import tensorflow as tf
 

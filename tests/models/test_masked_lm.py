@@ -50,6 +50,7 @@ def test_logits_are_those_of_the_tied_embeddings(inputs):
     np.testing.assert_allclose(logits, h @ table.T, atol=1e-4)
 
 
+@pytest.mark.usefixtures("graphs")
 def test_fit_beats_the_unigram_distribution():
     rng = np.random.default_rng(0)
     first = rng.integers(5, 50, (512, 1))

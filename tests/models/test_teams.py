@@ -251,6 +251,7 @@ def test_score_is_the_replaced_token_detections(tokenizer):
     np.testing.assert_allclose(score.probabilities, expected, atol=1e-6)
 
 
+@pytest.mark.usefixtures("graphs")
 def test_fit_learns_a_pattern():
     """All tokens of a sequence are the same one."""
     ids = np.random.default_rng(0).integers(5, 50, (512, 1)).repeat(12, axis=1)

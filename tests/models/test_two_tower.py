@@ -86,6 +86,7 @@ def test_loss_is_the_mean_over_all_tokens_but_special_ones(inputs):
     assert float(model.term_metrics["cloze"].result()) == pytest.approx(loss, rel=1e-6)
 
 
+@pytest.mark.usefixtures("graphs")
 def test_fit_learns_from_both_sides():
     """Each neighbour tells one bit of a token; with one side a bit is unknown."""
     rng = np.random.default_rng(0)

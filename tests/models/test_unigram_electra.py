@@ -70,6 +70,7 @@ def test_a_run_tells_the_counts(prepared, tmp_path):
     np.testing.assert_array_equal(model.generator.counts, counts)
 
 
+@pytest.mark.usefixtures("graphs")
 def test_training_needs_counts(own_sizes, inputs):
     model = UnigramElectra(**own_sizes)
     model.compile(optimizer=AdamW(1e-3))

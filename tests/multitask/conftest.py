@@ -34,6 +34,11 @@ LABELS = {
 }
 
 
+@pytest.fixture(autouse=True, scope="module")
+def few_steps(eager):
+    """Tests of this folder make few."""
+
+
 @pytest.fixture
 def encoder():
     return ENCODER

@@ -21,7 +21,6 @@ from keras_corrupt.presets import load_preset
 from keras_corrupt.tasks.task import Split
 from keras_corrupt.tasks.text_task import TextTask
 from keras_corrupt.training.out_of_memory import OutOfMemoryError
-from tests.conftest import without_graphs
 from tests.downstream.conftest import cats_and_dogs
 
 ROOT = Path(__file__).parents[2]
@@ -45,8 +44,7 @@ def small_tasks(train=24):
 
 @pytest.fixture
 def config(preset, tmp_path):
-    with without_graphs():
-        yield small_config(preset, tmp_path / "out")
+    return small_config(preset, tmp_path / "out")
 
 
 def small_config(preset, output, **changes):
@@ -122,6 +120,7 @@ def test_all_is_made_once_and_compared(config, tmp_path, capsys):
 
 KILLED = """
 import os, signal, sys
+import tensorflow as tf
 from keras_corrupt.multitask import run, trainer
 from tests.multitask.test_runs import small_config, small_tasks
 
@@ -136,6 +135,7 @@ def killed(*args):
     return loss
 
 trainer.fit = killed
+tf.config.run_functions_eagerly(True)
 run(small_tasks(), small_config(preset, output))
 """
 

@@ -233,6 +233,7 @@ def test_errors(tokenizer):
         score_sentences(Electric(**SIZES), ["a dog"])
 
 
+@pytest.mark.usefixtures("graphs")
 def test_a_model_is_compiled_once_and_scores_what_it_is_then(tokenizer, tmp_path):
     model = make(MaskedLM, tokenizer)
     before = score_sentences(model, ["the cat sat"])

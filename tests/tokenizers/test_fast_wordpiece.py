@@ -41,7 +41,8 @@ def tokenizer_of(letters, flags):
     return WordPieceTokenizer(list(dict.fromkeys([*SPECIAL_TOKENS, *pieces])), *flags)
 
 
-@pytest.mark.parametrize("flags", FLAGS, ids=str)
+# Half of the flags' combinations have all pairs of two flags.
+@pytest.mark.parametrize("flags", [f for f in FLAGS if sum(f) % 2 == 0], ids=str)
 def test_gives_the_same_ids_for_all_of_unicode(flags):
     rng = random.Random(str(flags))
     scripts = range(0x3000), range(0xD800), range(0xE000, 0x20000)

@@ -25,6 +25,8 @@ from keras_corrupt.training.callbacks import (
 from keras_corrupt.training.kept_presets import KeptPresets
 from tests.conftest import make_inputs
 
+pytestmark = pytest.mark.usefixtures("eager")
+
 VALIDATION = [make_inputs(seed=1), make_inputs(seed=2)]
 
 

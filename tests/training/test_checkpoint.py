@@ -7,6 +7,8 @@ import pytest
 from keras_corrupt.models import Electra
 from keras_corrupt.training import AdamW, CheckpointError, Checkpoints
 
+pytestmark = pytest.mark.usefixtures("eager")
+
 
 @pytest.fixture
 def model(sizes):

@@ -105,11 +105,8 @@ class Killed(BaseException):
     """Ends a run as SIGKILL would."""
 
 
-@pytest.mark.parametrize("killed_after", [3, 4])
-def test_a_run_goes_on_in_the_phase_where_it_was_killed(
-    config, monkeypatch, tmp_path, killed_after
-):
-    whole = pretrain(dataclasses.replace(config, output=str(tmp_path / "whole")))
+def kill(config, killed_after, monkeypatch):
+    """Runs until the checkpoint of a step is written."""
     save = Checkpoints.save
 
     def save_and_die(self, model, step, phase):
@@ -121,14 +118,21 @@ def test_a_run_goes_on_in_the_phase_where_it_was_killed(
         patch.setattr(Checkpoints, "save", save_and_die)
         with pytest.raises(Killed):
             pretrain(config)
-    path = Checkpoints(Path(config.output) / "checkpoints").path(killed_after)
-    with np.load(path) as archive:
-        description = json.loads(bytes(archive["description"]))
-    phase = "generator" if killed_after <= 3 else "discriminator"
-    assert (description["phase"], description["step"]) == (phase, killed_after)
-    continued = pretrain(config)
-    for a, b in zip(whole.weights, continued.weights, strict=True):
-        np.testing.assert_array_equal(np.array(a), np.array(b))
+
+
+def test_a_run_goes_on_in_the_phase_where_it_was_killed(config, monkeypatch, tmp_path):
+    whole = pretrain(dataclasses.replace(config, output=str(tmp_path / "whole")))
+    for killed_after, phase in (3, "generator"), (4, "discriminator"):
+        output = str(tmp_path / phase)
+        killed = dataclasses.replace(config, output=output)
+        kill(killed, killed_after, monkeypatch)
+        path = Checkpoints(Path(output) / "checkpoints").path(killed_after)
+        with np.load(path) as archive:
+            description = json.loads(bytes(archive["description"]))
+        assert (description["phase"], description["step"]) == (phase, killed_after)
+        continued = pretrain(killed)
+        for a, b in zip(whole.weights, continued.weights, strict=True):
+            np.testing.assert_array_equal(np.array(a), np.array(b))
 
 
 @pytest.mark.parametrize(

@@ -257,6 +257,7 @@ def test_the_average_has_statistics_of_its_own(trained):
         np.testing.assert_array_equal(a, b)
 
 
+@pytest.mark.usefixtures("graphs")
 def test_it_learns_shapes():
     keras.utils.set_random_seed(0)
     images, labels = draw_shapes(128, 16, seed=3)

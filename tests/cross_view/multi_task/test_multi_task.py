@@ -133,6 +133,7 @@ def test_parts_are_models_by_themselves(model, tmp_path):
     assert loaded.predictions(sentences) == tagger.predictions(sentences)
 
 
+@pytest.mark.usefixtures("graphs")
 def test_training_lowers_both_losses(batches):
     tagger = make_tagger(**CERTAIN)
     parser = make_parser(encoder=tagger.encoder, **CERTAIN)

@@ -156,6 +156,7 @@ def test_each_kind_of_batch_trains_its_own_modules(parser, labelled):
     assert found[id(network.root)].any() and found[id(network.shared)].any()
 
 
+@pytest.mark.usefixtures("graphs")
 def test_in_the_baselines_the_primary_module_learns():
     parser = make_parser(views=["word_dropout", "vat"], word_dropout=0.4)
     inputs, targets = batch_of(parser, labelled=False)
@@ -192,6 +193,7 @@ def test_hard_targets():
     assert found == pytest.approx(-each[words].mean(), rel=1e-4)
 
 
+@pytest.mark.usefixtures("graphs")
 def test_it_learns_trees():
     parser = make_parser(labelled_dropout=0.1)
     sentences, _ = sentences_of(64)

@@ -215,6 +215,7 @@ def test_primary_module_is_one_hidden_layer_and_a_softmax(tagger):
     np.testing.assert_allclose(tagger.primary(states), expected, atol=1e-5)
 
 
+@pytest.mark.usefixtures("graphs")
 def test_it_learns_tags():
     tagger = make_tagger(labelled_dropout=0.1)
     sentences, tags = sentences_of(64)

@@ -139,6 +139,7 @@ def test_what_unlabelled_batches_alone_compute_trains_the_encoder():
     assert all((np.array(b) != a).any() for a, b in zip(before, changing, strict=True))
 
 
+@pytest.mark.usefixtures("graphs")
 def test_it_learns_tags():
     model = make_token_tagger()
     sentences, tags = sentences_of(64)

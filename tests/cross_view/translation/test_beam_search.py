@@ -89,6 +89,7 @@ def test_with_less_room_it_keeps_the_best_at_each_step(beam_size):
         assert scores[row] == pytest.approx(toy.score(row, kept[0]), rel=1e-4)
 
 
+@pytest.mark.usefixtures("graphs")
 def test_it_is_the_same_when_compiled():
     toy = Toy(1)
     expected, _ = toy.search(4)

@@ -200,6 +200,7 @@ def test_each_kind_of_batch_trains_its_own_decoders(translator, labelled):
     )
 
 
+@pytest.mark.usefixtures("graphs")
 def test_in_word_dropout_the_primary_decoder_learns():
     translator = make_translator(views=["word_dropout"], word_dropout=0.4)
     inputs, targets = batch_of(translator, labelled=False)
@@ -211,6 +212,7 @@ def test_in_word_dropout_the_primary_decoder_learns():
     assert np.abs(np.array(translator.primary.output_kernel) - before).max() > 0
 
 
+@pytest.mark.usefixtures("graphs")
 def test_it_learns_to_translate():
     sizes = {"hidden_sizes": [24, 24], "projection_size": 16}
     translator = make_translator(
