@@ -8,8 +8,10 @@ import inspect
 
 from keras_corrupt.encoders import TransformerEncoder
 
-#: Weights of a Transformer layer: six matrices with biases, two norms.
+#: Weights of a Transformer layer: six matrices and two norms, half of them biases.
 LAYER_ARRAYS = 16
+#: Arguments beside its sizes by which an encoder has more weights, or fewer.
+PARTS = "relative_positions", "positions", "norm", "feed_forward", "use_bias"
 #: Whole numbers of an encoder that its weights are of.
 SIZES = (
     *("vocabulary_size", "num_layers", "hidden_size", "intermediate_size"),
@@ -43,7 +45,7 @@ def check_sizes(cls, config, arrays, numbers):
         for size, value in whole.items():
             if type(value) is not int or value < 0:
                 raise ValueError(f"{size} of {name} is {value!r}, no whole number")
-        if LAYER_ARRAYS * whole["num_layers"] > arrays or _matrices(whole) > numbers:
+        if _layer_arrays(sizes) > arrays or _matrices(sizes | whole) > numbers:
             raise ValueError(
                 f"{name} is larger than the weights that are saved, {numbers:,} "
                 f"numbers in {arrays:,} arrays"
@@ -58,7 +60,7 @@ def encoder_sizes(encoder):
             no sizes are kept and play no part.
 
     Returns:
-        Dict. The same with all `SIZES` and `relative_positions`.
+        Dict. The same with all `SIZES` and `PARTS`.
 
     Raises:
         ValueError: A size without a default is missing.
@@ -71,7 +73,7 @@ def encoder_sizes(encoder):
     (16, 512, 2)
     """
     parameters = inspect.signature(TransformerEncoder.__init__).parameters
-    defaults = {n: parameters[n].default for n in (*SIZES, "relative_positions")}
+    defaults = {n: parameters[n].default for n in (*SIZES, *PARTS)}
     sizes = {**defaults, **encoder}
     missing = [name for name in SIZES if sizes[name] is inspect.Parameter.empty]
     if missing:
@@ -83,11 +85,19 @@ def encoder_sizes(encoder):
     return sizes
 
 
+def _layer_arrays(sizes):
+    """Returns the number of weights in all of an encoder's layers, at least."""
+    arrays = sizes["num_layers"] * LAYER_ARRAYS // (1 if sizes["use_bias"] else 2)
+    return arrays - 2 * (sizes["norm"] == "pre")  # the first layer lacks a norm
+
+
 def _matrices(sizes):
     """Returns the numbers in an encoder's matrices; biases and norms have far fewer."""
     embedding, hidden = sizes["embedding_size"], sizes["hidden_size"]
-    rows = sizes["vocabulary_size"] + sizes["max_length"] + sizes["num_segments"]
-    layer = 4 * hidden * hidden + 2 * hidden * sizes["intermediate_size"]
+    rows = sizes["vocabulary_size"] + sizes["num_segments"]
+    rows += sizes["max_length"] * (sizes["positions"] != "rotary")
+    inner = 2 if sizes["feed_forward"] == "gelu" else 3  # and the gate's
+    layer = 4 * hidden * hidden + inner * hidden * sizes["intermediate_size"]
     projection = embedding * hidden * (embedding != hidden)
     buckets = sizes.get("num_buckets", 0) * sizes["num_heads"]
     return rows * embedding + projection + sizes["num_layers"] * layer + buckets
