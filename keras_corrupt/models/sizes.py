@@ -9,11 +9,11 @@ feed-forward size and number of heads are the discriminator's times 1/4 for tiny
 small, 1/3 for base and 1/4 for large; their depth is the discriminator's, and so is
 their embedding size, because the two share their token and position embeddings.
 
-`modern_base` is ModernBERT-base (Warner et al., "Smarter, Better, Faster, Longer", 2024,
-table 4 and the released configuration). `modern_small` is ours: ELECTRA-Small's
-embeddings and width in twice as many layers with half of its feed-forward size, 19.6
-million parameters. Their generators are ours, too: the discriminator's width times 1/3
-and 1/4, as the thesis has it for its base and small.
+`modern_base` is ModernBERT-base (Warner et al., 2024, table 4 and its released
+configuration). `modern_small` is ours: ELECTRA-Small's embeddings and width, in twice
+as many layers with half of its feed-forward size, 19.7 million parameters. Their
+generators are ours, too: the discriminator's width times 1/3 and 1/4, as the thesis
+has it for its base and small.
 """
 
 #: ModernBERT's parts in place of BERT's.
