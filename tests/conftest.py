@@ -54,6 +54,19 @@ SIZES = {
     "unmaskable_ids": (0, 2, 3),
 }
 
+#: All of ModernBERT's parts, for an encoder of `SIZES`.
+MODERN = {
+    "num_segments": 0,
+    "positions": "rotary",
+    "rotary_theta": 160_000.0,
+    "local_rotary_theta": 10_000.0,
+    "norm": "pre",
+    "feed_forward": "geglu",
+    "use_bias": False,
+    "local_window": 4,
+    "global_every": 3,
+}
+
 
 def pytest_addoption(parser):
     parser.addoption(

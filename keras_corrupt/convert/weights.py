@@ -28,6 +28,18 @@ _PYTORCH_KINDS = {
 }
 
 
+#: What other libraries' BERT and ELECTRA have, and no other.
+_OF_BERT = {
+    "attention": "bidirectional",
+    "relative_positions": None,
+    "positions": "learned",
+    "norm": "post",
+    "feed_forward": "gelu",
+    "use_bias": True,
+    "local_window": None,
+}
+
+
 class Weights(NamedTuple):
     """The arrays of a file, which are not read before they are asked for.
 
@@ -293,10 +305,14 @@ def encoder_of(model, approximate_gelu=None):
         ValueError: It computes what theirs do not.
     """
     encoder = model.encoder
-    if encoder.attention != "bidirectional" or encoder.relative_positions is not None:
+    options = {name: getattr(encoder, name) for name in _OF_BERT}
+    others = {n: value for n, value in options.items() if value != _OF_BERT[n]}
+    if not encoder.num_segments:
+        others["num_segments"] = 0
+    if others:
+        given = ", ".join(f"{name}={value!r}" for name, value in others.items())
         raise ValueError(
-            f"An encoder with attention={encoder.attention!r} and relative_positions="
-            f"{encoder.relative_positions!r} has no counterpart in other libraries' "
+            f"An encoder with {given} has no counterpart in other libraries' "
             "BERT and ELECTRA. Use it here, or export a SavedModel."
         )
     if approximate_gelu is None or encoder.approximate_gelu:

@@ -56,9 +56,9 @@ def rate_multipliers(num_layers, decay, rule="paper"):
     """Returns the factor of each part's learning rate: `AdamW`'s `rate_multipliers`.
 
     Clark's thesis, 5.2.4: with depth counted from the output, a part learns at
-    `decay ** depth` times the rate. The head's depth is 0, the top layer's 1, that of
-    the embeddings and of a position bias `num_layers + 1`. Released code counts one
-    more below the head.
+    `decay ** depth` times the rate. The head's depth is 0, the top layer's 1, with it
+    the final norm's, and that of the embeddings and of a position bias
+    `num_layers + 1`. Released code counts one more below the head.
 
     Args:
         num_layers: Layers of the encoder.
@@ -66,9 +66,11 @@ def rate_multipliers(num_layers, decay, rule="paper"):
         rule: `"paper"` or `"released"`.
 
     >>> rate_multipliers(1, 0.5)
-    {'encoder/layer_0/': 0.5, 'encoder/(embedding|position_bias)': 0.25}
+    {'encoder/(layer_0|final_norm)/': 0.5, 'encoder/(embedding|position_bias)': 0.25}
     """
     extra = {"paper": 0, "released": 1}[rule]
-    depths = {f"encoder/layer_{i}/": num_layers - i for i in range(num_layers)}
+    parts = [f"layer_{i}" for i in range(num_layers - 1)]
+    parts.append(f"(layer_{num_layers - 1}|final_norm)")
+    depths = {f"encoder/{part}/": num_layers - i for i, part in enumerate(parts)}
     depths["encoder/(embedding|position_bias)"] = num_layers + 1
     return {pattern: decay ** (depth + extra) for pattern, depth in depths.items()}

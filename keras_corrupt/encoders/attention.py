@@ -12,6 +12,7 @@ from keras_corrupt.encoders.cost import (
 )
 from keras_corrupt.encoders.dense import Dense
 from keras_corrupt.encoders.embeddings import initializer
+from keras_corrupt.encoders.rotary import RotaryPositions
 
 #: What computes attention without dropout and biases, on the devices that have it.
 KERNELS = (flash_attention, splash_attention)
@@ -27,6 +28,8 @@ class SelfAttention(keras.layers.Layer):
         initializer_range: Standard deviation of the initial weights.
         remat: Whether the backward pass computes again what is between the
             projections, so that no attention weights are kept for it.
+        use_bias: Whether the projections have biases.
+        rotary_theta: `None`, or the base of `RotaryPositions`.
     """
 
     def __init__(
@@ -36,6 +39,8 @@ class SelfAttention(keras.layers.Layer):
         dropout=0.1,
         initializer_range=0.02,
         remat=False,
+        use_bias=True,
+        rotary_theta=None,
         **kwargs,
     ):
         super().__init__(**kwargs)
@@ -43,6 +48,7 @@ class SelfAttention(keras.layers.Layer):
         def dense(name):
             return Dense(
                 hidden_size,
+                use_bias=use_bias,
                 kernel_initializer=initializer(initializer_range),
                 dtype=self.dtype_policy,
                 name=name,
@@ -56,6 +62,14 @@ class SelfAttention(keras.layers.Layer):
         self.value = dense("value")
         self.output_projection = dense("output_projection")
         self.dropout = Dropout(dropout, dtype=self.dtype_policy, name="dropout")
+        self.rotary = None
+        if rotary_theta is not None:
+            self.rotary = RotaryPositions(
+                hidden_size // num_heads,
+                rotary_theta,
+                dtype=self.dtype_policy,
+                name="rotary",
+            )
 
     def build(self, input_shape=None):
         for layer in (self.query, self.key, self.value, self.output_projection):
@@ -81,6 +95,8 @@ class SelfAttention(keras.layers.Layer):
         query, key, value = (
             ops.reshape(dense(x), heads) for dense in (self.query, self.key, self.value)
         )
+        if self.rotary is not None:
+            query, key = self.rotary(query), self.rotary(key)
         seed = seed or self.dropout.draw(training)
 
         def attend(query, key, value, bias=None):
@@ -104,8 +120,10 @@ class SelfAttention(keras.layers.Layer):
         """Counts one sequence, forward; `has_bias` says whether logits get a bias."""
         weight = ATTENTION_LOGIT_FLOPS + has_bias + SOFTMAX_FLOPS
         weight += DROPOUT_FLOPS * training
+        turned = 0 if self.rotary is None else self.rotary.flops(2 * self.hidden_size)
         return length * (
             4 * self.query.flops()  # Query, key, value, output.
+            + turned
             + 2 * (2 * self.hidden_size * length)  # Logits, and the mean of the values.
             + self.num_heads * length * weight
         )

@@ -4,13 +4,15 @@ FLOPs are counted by the rules of Clark's thesis, section 5.2.2: every mathemati
 operation counts one, an `exp` no more than an `add`; multiplying a vector by an m x n
 matrix counts 2 m n; embedding look-ups are dense, a one-hot vector times the table. The
 methods `flops` count one sequence and one forward pass. Left out is what is done once
-for a whole batch: looking up the biases of relative positions. A causal mask costs what
-a padding mask does.
+for a whole batch: looking up the biases of relative positions, and the sines of rotary
+positions. A causal mask costs what a padding mask does, and a window's mask, too: local
+attention computes all logits, and all are counted.
 
 The methods `activation_bytes` count the bytes of `kernels/fused`, which keeps less than
 the same steps one by one: what the gradients of a training step read, and at its peak
 what half a layer makes. What `remat` computes again is not counted, though these
-kernels keep it.
+kernels keep it. Parts that these kernels don't have are counted likewise, by what their
+gradients read.
 """
 
 # Operations for one number. They multiply activations, never weights, so that
@@ -19,13 +21,20 @@ LAYER_NORM_FLOPS = 7  # Mean; subtract, square, mean; divide; scale, offset.
 GELU_FLOPS = 9  # x / 2 * (1 + tanh(a * (x + b * x * x * x))): 6 products, 2 sums, tanh.
 SOFTMAX_FLOPS = 5  # Maximum, subtract, exp, sum, divide.
 SIGMOID_FLOPS = 4  # Negate, exp, add, divide.
+SILU_FLOPS = 5  # x times its sigmoid.
+ROTARY_FLOPS = 3  # Two products, and their sum or difference.
 DROPOUT_FLOPS = 4  # Draw, compare, multiply by the mask, rescale.
 ATTENTION_LOGIT_FLOPS = 2  # Divide by the root of the head size, mask.
 
 
-def dense_flops(inputs, outputs):
+def dense_flops(inputs, outputs, use_bias=True):
     """Counts a vector's product with a matrix, and the bias."""
-    return 2 * inputs * outputs + outputs
+    return 2 * inputs * outputs + outputs * use_bias
+
+
+def norm_flops(norm):
+    """Counts one number's part in a `keras.layers.LayerNormalization`."""
+    return LAYER_NORM_FLOPS - (not norm.center)
 
 
 def dense_parameters(inputs, outputs):

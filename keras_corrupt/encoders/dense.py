@@ -3,7 +3,7 @@
 import keras
 from keras import ops
 
-from keras_corrupt.encoders.cost import GELU_FLOPS, dense_flops
+from keras_corrupt.encoders.cost import GELU_FLOPS, SILU_FLOPS, dense_flops
 from keras_corrupt.kernels import active, plain
 
 
@@ -16,6 +16,16 @@ def gelu_by_tanh(x):
 def gelu(approximate):
     """Returns gelu or its tanh approximation, as a layer's activation."""
     return gelu_by_tanh if approximate else keras.activations.gelu
+
+
+GELUS = gelu(True), gelu(False)
+
+
+def activation_flops(activation):
+    """Counts one number's activation; others than gelu and silu count nothing."""
+    if activation in GELUS:
+        return GELU_FLOPS
+    return SILU_FLOPS * (activation is keras.activations.silu)
 
 
 @keras.saving.register_keras_serializable(package="keras_corrupt")
@@ -45,16 +55,23 @@ class Dense(keras.layers.Dense):
     def call(self, inputs, training=None):
         products = ops.matmul(inputs, self.kernel)
         kernels, activation = active(), self.activation
-        if kernels is not plain and activation in (gelu(True), gelu(False)):
+        is_known = type(self) is Dense and self.use_bias and activation in GELUS
+        if kernels is not plain and is_known:
             return kernels.bias_gelu(products, self.bias, activation is gelu(True))
 
         def activate(products):
-            shifted = ops.cast(products, "float32") + ops.cast(self.bias, "float32")
-            return ops.cast(activation(shifted), products.dtype)
+            shifted = ops.cast(products, "float32")
+            if self.use_bias:
+                shifted = shifted + ops.cast(self.bias, "float32")
+            return ops.cast(self.activated(shifted), products.dtype)
 
         if training and self.remat:
             activate = keras.remat(activate)
         return activate(products)
+
+    def activated(self, x):
+        """Returns the output, float32, of the product with the bias added."""
+        return self.activation(x)
 
     def quantize(self, mode=None, type_check=True, config=None):
         # Keras quantizes no subclass whose `call` might be another; ours is none.
@@ -62,5 +79,10 @@ class Dense(keras.layers.Dense):
 
     def flops(self):
         """Counts one vector, forward: see `cost`."""
-        activated = self.activation in (gelu(True), gelu(False))
-        return dense_flops(*self.kernel.shape) + activated * GELU_FLOPS * self.units
+        activated = activation_flops(self.activation) * self.units
+        return dense_flops(*self.kernel.shape, self.use_bias) + activated
+
+    @property
+    def kept_numbers(self):
+        """How many numbers of a vector the activation's gradient reads."""
+        return self.units

@@ -4,13 +4,20 @@ import keras
 from keras import ops
 
 from keras_corrupt.devices.replicas import Dropout
-from keras_corrupt.encoders.bounds import Bounds
-from keras_corrupt.encoders.cost import DROPOUT_FLOPS, LAYER_NORM_FLOPS
+from keras_corrupt.encoders.bounds import UNBOUNDED, Bounds
+from keras_corrupt.encoders.cost import DROPOUT_FLOPS, norm_flops
 
 
 def initializer(stddev):
     """Returns BERT's initializer: normal, cut off at two standard deviations."""
     return keras.initializers.TruncatedNormal(stddev=stddev)
+
+
+def layer_norm(name, epsilon, use_bias, dtype):
+    """Returns an encoder's `keras.layers.LayerNormalization`, with an offset or not."""
+    return keras.layers.LayerNormalization(
+        epsilon=epsilon, center=use_bias, dtype=dtype, name=name
+    )
 
 
 class DisentangledEmbedding(keras.layers.Layer):
@@ -51,6 +58,8 @@ class DisentangledEmbedding(keras.layers.Layer):
 class TextEmbeddings(keras.layers.Layer):
     """Sum of token, position and segment embeddings, normalised, then dropped out.
 
+    Without a table of positions, or of segments, the sum has none of them.
+
     ELECTRA ties some of these between its generator and its discriminator (Clark's
     thesis, 5.3.1), so another instance's parts can be taken instead of new ones.
 
@@ -58,7 +67,7 @@ class TextEmbeddings(keras.layers.Layer):
         vocabulary_size: Number of token ids.
         embedding_size: Width of the embeddings.
         max_length: Number of positions.
-        num_segments: Number of segment ids.
+        num_segments: Number of segment ids; 0 for no table, where all ids are read.
         dropout: Dropout rate of the result.
         initializer_range: Standard deviation of the initial weights.
         tied_to: Another `TextEmbeddings` whose `tied_parts` this one uses. The
@@ -67,6 +76,8 @@ class TextEmbeddings(keras.layers.Layer):
         disentangled: Whether tied tables are each a `DisentangledEmbedding` on the
             other's, and not the other's itself.
         layer_norm_epsilon: Added to the variance by which the sum is normalised.
+        has_positions: Whether there is a table of positions.
+        use_bias: Whether the norm has an offset.
     """
 
     def __init__(
@@ -81,6 +92,8 @@ class TextEmbeddings(keras.layers.Layer):
         tied_parts=("token", "position"),
         disentangled=False,
         layer_norm_epsilon=1e-12,
+        has_positions=True,
+        use_bias=True,
         **kwargs,
     ):
         super().__init__(**kwargs)
@@ -95,28 +108,33 @@ class TextEmbeddings(keras.layers.Layer):
             )
 
         def part(name, make):
-            if tied_to is None or name not in tied_parts:
+            tied = tied_to is not None and name in tied_parts
+            theirs = getattr(tied_to, name) if tied else None
+            if theirs is None:  # `tied_to` may have no such table
                 return make()
-            theirs = getattr(tied_to, name)
             if disentangled and isinstance(theirs, keras.layers.Embedding):
                 return DisentangledEmbedding(theirs, dtype=self.dtype_policy, name=name)
             return theirs
 
+        def table(name, rows):
+            return part(name, lambda: embedding(rows, name)) if rows else None
+
         self.embedding_size = embedding_size
-        self.bounds = Bounds(vocabulary_size, num_segments, max_length)
-        self.token = part("token", lambda: embedding(vocabulary_size, "token"))
-        self.position = part("position", lambda: embedding(max_length, "position"))
-        self.segment = part("segment", lambda: embedding(num_segments, "segment"))
+        self.num_segments = num_segments
+        self.bounds = Bounds(
+            vocabulary_size, num_segments or UNBOUNDED.num_segments, max_length
+        )
+        self.token = table("token", vocabulary_size)
+        self.position = table("position", max_length if has_positions else 0)
+        self.segment = table("segment", num_segments)
         self.norm = part(
             "norm",
-            lambda: keras.layers.LayerNormalization(
-                epsilon=layer_norm_epsilon, dtype=self.dtype_policy, name="norm"
-            ),
+            lambda: layer_norm("norm", layer_norm_epsilon, use_bias, self.dtype_policy),
         )
         self.dropout = Dropout(dropout, dtype=self.dtype_policy, name="dropout")
 
     def build(self, input_shape=None):
-        for table in (self.token, self.position, self.segment):
+        for table in self.tables:
             if not table.built:
                 table.build()
         if not self.norm.built:
@@ -126,10 +144,17 @@ class TextEmbeddings(keras.layers.Layer):
         return (*input_shape, self.embedding_size)
 
     def call(self, token_ids, segment_ids, training=False):
-        positions = self.position(ops.arange(ops.shape(token_ids)[1]))
-        # [batch, length, embedding] + [length, embedding] + [batch, length, embedding]
-        summed = self.token(token_ids) + positions + self.segment(segment_ids)
+        summed = self.token(token_ids)  # [batch, length, embedding]
+        if self.position is not None:
+            summed = summed + self.position(ops.arange(ops.shape(token_ids)[1]))
+        if self.segment is not None:
+            summed = summed + self.segment(segment_ids)
         return self.dropout(self.norm(summed), training=training)
+
+    @property
+    def tables(self):
+        """The tables that there are, a list."""
+        return [t for t in (self.token, self.position, self.segment) if t is not None]
 
     # === What it costs ===
 
@@ -139,10 +164,14 @@ class TextEmbeddings(keras.layers.Layer):
         Position look-ups are over the `length` rows in use. The differences in
         disentangled tables are left out.
         """
-        rows = self.bounds.vocabulary_size + length + self.bounds.num_segments
-        number = 2 * rows + 2 + LAYER_NORM_FLOPS + DROPOUT_FLOPS * training
+        positions = 0 if self.position is None else length
+        rows = self.bounds.vocabulary_size + positions + self.num_segments
+        number = 2 * rows + len(self.tables) - 1
+        number += norm_flops(self.norm) + DROPOUT_FLOPS * training
         return length * self.embedding_size * number
 
     def activation_bytes(self, batch_size, length):
-        """Counts the three look-ups, their sum, its norm and dropout, in float32."""
-        return batch_size * length * self.embedding_size * 6 * 4
+        """Counts the look-ups, their sum, its norm and dropout, in float32."""
+        tables = len(self.tables)
+        arrays = tables + (tables > 1) + 2
+        return batch_size * length * self.embedding_size * arrays * 4

@@ -1,6 +1,6 @@
 """Attention masks: which keys a query may see.
 
-Each function makes, of a padding mask `[batch, length]` with 1 for tokens and 0 for
+Each of `MASKS` makes, of a padding mask `[batch, length]` with 1 for tokens and 0 for
 padding, a boolean mask that is broadcastable to `[batch, heads, query, key]`.
 """
 
@@ -35,6 +35,25 @@ def right_to_left(padding_mask):
     [[1, 1, 0], [0, 1, 0], [0, 0, 1]]
     """
     return _directed(padding_mask, ops.greater)
+
+
+def within(mask, length, window):
+    """Narrows a mask to keys that are at most half a window from their query.
+
+    Args:
+        mask: A mask that a function above made.
+        length: Int or scalar. Tokens of a text.
+        window: Int, even. Tokens to both sides together.
+
+    >>> import numpy as np
+    >>> mask = bidirectional(np.array([[1, 1, 1, 0]]))
+    >>> np.array(within(mask, 4, window=2))[0, 0].astype(int).tolist()
+    [[1, 1, 0, 0], [1, 1, 1, 0], [0, 1, 1, 0], [0, 0, 1, 1]]
+    """
+    positions = ops.arange(length)
+    distance = ops.absolute(positions[:, None] - positions[None, :])
+    seen = ops.logical_and(mask, distance <= window // 2)
+    return ops.logical_or(seen, distance == 0)  # as in `_directed`
 
 
 def _directed(padding_mask, compare):

@@ -1,14 +1,24 @@
-"""BERT's Transformer encoder: post-layer-norm, optionally factorised embeddings."""
+"""A Transformer encoder: BERT's, or one with ModernBERT's parts in place of BERT's."""
+
+import inspect
 
 import keras
 from keras import ops
 
+from keras_corrupt.encoders.checks import check_architecture, check_tied
+from keras_corrupt.encoders.cost import norm_flops
 from keras_corrupt.encoders.dense import Dense
-from keras_corrupt.encoders.embeddings import TextEmbeddings, initializer
+from keras_corrupt.encoders.embeddings import TextEmbeddings, initializer, layer_norm
 from keras_corrupt.encoders.masks import MASKS
 from keras_corrupt.encoders.position_bias import RelativePositionBias
+from keras_corrupt.encoders.pre_norm_layer import PreNormTransformerLayer
 from keras_corrupt.encoders.text_model import TextModel
-from keras_corrupt.encoders.transformer_layer import REMAT, TransformerLayer
+from keras_corrupt.encoders.transformer_layer import TransformerLayer
+
+#: `norm` -> class of a layer.
+LAYERS = {"post": TransformerLayer, "pre": PreNormTransformerLayer}
+#: Arguments of the constructor that say what the encoder shares, not what it is.
+TIES = "tied_to", "tied_parts", "tied_layers", "disentangled"
 
 
 @keras.saving.register_keras_serializable(package="keras_corrupt")
@@ -18,9 +28,13 @@ class TransformerEncoder(TextModel):
     With `embedding_size` unlike `hidden_size` a linear layer maps the embeddings to
     the hidden size, as ELECTRA-Small and every small generator do.
 
+    The defaults are BERT's. ModernBERT (Warner et al., 2024) has
+    `positions="rotary"`, `norm="pre"`, `feed_forward="geglu"`, `use_bias=False`,
+    `local_window=128` and `num_segments=0`.
+
     The weights exist once the constructor returns. `embed`, `attention_mask`,
-    `attention_bias` and `layers_` are there for objectives that run only some of the
-    layers.
+    `attention_bias`, `layers_` and `finish` are there for objectives that run only
+    some of the layers.
 
     Args:
         vocabulary_size: Number of token ids.
@@ -30,7 +44,8 @@ class TransformerEncoder(TextModel):
         num_heads: Number of attention heads; divides `hidden_size`.
         embedding_size: Width of the embeddings; `hidden_size` if not given.
         max_length: Number of positions, the longest sequence it can read.
-        num_segments: Number of segment ids.
+        num_segments: Number of segment ids; 0 for no table, where segment ids play no
+            part.
         dropout: Dropout rate of the embeddings and of the sub-layers.
         attention_dropout: Dropout rate of the attention probabilities.
         initializer_range: Standard deviation of the initial weights.
@@ -47,10 +62,24 @@ class TransformerEncoder(TextModel):
             itself and those after it, as the two towers of Electric's generator do
             (Clark's thesis, 5.1.5).
         relative_positions: `None`, or `num_buckets` and `max_distance` of a
-            `RelativePositionBias`, beside the absolute positions, and `rounds_up`, if
-            it does.
+            `RelativePositionBias`, beside the `positions`, and `rounds_up`, if it does.
         layer_norm_epsilon: Added to the variance by which a vector is normalised:
             1e-12 in BERT and ELECTRA, 1e-5 in what PyTorch's default made.
+        positions: `"learned"`, a table that is added to the embeddings, or `"rotary"`,
+            `RotaryPositions` in every layer and no table.
+        rotary_theta: Base of rotary positions: 10000 in their paper, 160000 in
+            ModernBERT.
+        local_rotary_theta: Base of rotary positions in layers with a window.
+        norm: `"post"`, the sums of each sub-layer's input and output are normalised, or
+            `"pre"`, what sub-layers read, and the last layer's output. The first layer
+            then reads the embeddings, which are normalised already.
+        feed_forward: `"gelu"`, or a gated linear unit, `"geglu"` or `"swiglu"`
+            (Shazeer, 2020), whose inner matrix is twice as wide.
+        use_bias: Whether dense layers and layer norms have biases. Heads always do.
+        local_window: `None`, or an even number of tokens: half of them to either side
+            are all that a token sees in some of the layers.
+        global_every: With a window, layers 0, `global_every`, 2 `global_every`, ... see
+            all tokens.
         tied_to: Another encoder, some of whose parts are used instead of new ones:
             the variables are the same ones, not copies.
         tied_parts: Which: parts of `TextEmbeddings`; `projection`, from the embedding
@@ -92,6 +121,14 @@ class TransformerEncoder(TextModel):
         attention="bidirectional",
         relative_positions=None,
         layer_norm_epsilon=1e-12,
+        positions="learned",
+        rotary_theta=160_000.0,
+        local_rotary_theta=10_000.0,
+        norm="post",
+        feed_forward="gelu",
+        use_bias=True,
+        local_window=None,
+        global_every=3,
         tied_to=None,
         tied_parts=("token", "position"),
         tied_layers=0,
@@ -100,101 +137,6 @@ class TransformerEncoder(TextModel):
         **kwargs,
     ):
         super().__init__(**kwargs)
-        if hidden_size % num_heads:
-            raise ValueError(
-                f"`num_heads` must divide `hidden_size`; got num_heads={num_heads}, "
-                f"hidden_size={hidden_size}."
-            )
-        if attention not in MASKS:
-            raise ValueError(
-                f"`attention` must be one of {sorted(MASKS)}; got {attention!r}."
-            )
-        if remat not in REMAT:
-            raise ValueError(f"`remat` must be one of {REMAT}; got {remat!r}.")
-        if isinstance(layer_norm_epsilon, str) or not 0 < layer_norm_epsilon < 1:
-            raise ValueError(
-                "`layer_norm_epsilon` must be greater than 0 and less than 1; got "
-                f"{layer_norm_epsilon!r}."
-            )
-        rates = {"dropout": dropout, "attention_dropout": attention_dropout}
-        for name, rate in rates.items():
-            if isinstance(rate, str) or not 0 <= rate < 1:
-                raise ValueError(
-                    f"`{name}` must be at least 0 and less than 1; got {rate!r}."
-                )
-        available = min(num_layers, tied_to.num_layers) if tied_to is not None else 0
-        if not 0 <= tied_layers <= available:
-            raise ValueError(
-                f"`tied_layers` must be from 0 to {available}, the layers that this "
-                f"encoder and `tied_to` both have; got {tied_layers}."
-            )
-        if tied_layers and tied_to.hidden_size != hidden_size:
-            raise ValueError(
-                "`tied_layers` are of one width; got encoders of hidden_size="
-                f"{hidden_size} and {tied_to.hidden_size}."
-            )
-        embedding_size = embedding_size or hidden_size
-
-        # === Layers ===
-        self.embeddings = TextEmbeddings(
-            vocabulary_size,
-            embedding_size,
-            max_length,
-            num_segments,
-            dropout,
-            initializer_range,
-            tied_to=tied_to.embeddings if tied_to is not None else None,
-            tied_parts=tied_parts,
-            disentangled=disentangled,
-            layer_norm_epsilon=layer_norm_epsilon,
-            dtype=self.dtype_policy,
-            name="embeddings",
-        )
-        self.embedding_projection = None
-        if tied_to is not None and "projection" in tied_parts:
-            self.embedding_projection = tied_to.embedding_projection
-        elif embedding_size != hidden_size:
-            self.embedding_projection = Dense(
-                hidden_size,
-                kernel_initializer=initializer(initializer_range),
-                dtype=self.dtype_policy,
-                name="embedding_projection",
-            )
-        self.position_bias = None
-        if tied_to is not None and "position_bias" in tied_parts:
-            theirs = tied_to.relative_positions, tied_to.num_heads
-            if theirs != (relative_positions, num_heads):
-                raise ValueError(
-                    '`tied_parts` has "position_bias", so `relative_positions` and '
-                    f"`num_heads` must be those of `tied_to`, {theirs}; got "
-                    f"{(relative_positions, num_heads)}."
-                )
-            self.position_bias = tied_to.position_bias
-        elif relative_positions is not None:
-            self.position_bias = RelativePositionBias(
-                **relative_positions,
-                num_heads=num_heads,
-                initializer_range=initializer_range,
-                dtype=self.dtype_policy,
-                name="position_bias",
-            )
-        tied = tied_to.layers_[:tied_layers] if tied_layers else []
-        self.layers_ = tied + [
-            TransformerLayer(
-                hidden_size,
-                intermediate_size,
-                num_heads,
-                dropout,
-                attention_dropout,
-                initializer_range,
-                approximate_gelu,
-                remat,
-                layer_norm_epsilon,
-                dtype=self.dtype_policy,
-                name=f"layer_{i}",
-            )
-            for i in range(tied_layers, num_layers)
-        ]
 
         # === Config ===
         self.vocabulary_size = vocabulary_size
@@ -202,7 +144,7 @@ class TransformerEncoder(TextModel):
         self.hidden_size = hidden_size
         self.intermediate_size = intermediate_size
         self.num_heads = num_heads
-        self.embedding_size = embedding_size
+        self.embedding_size = embedding_size or hidden_size
         self.max_length = max_length
         self.num_segments = num_segments
         self.dropout = dropout
@@ -213,9 +155,91 @@ class TransformerEncoder(TextModel):
         self.attention = attention
         self.relative_positions = relative_positions
         self.layer_norm_epsilon = layer_norm_epsilon
+        self.positions = positions
+        self.rotary_theta = rotary_theta
+        self.local_rotary_theta = local_rotary_theta
+        self.norm = norm
+        self.feed_forward = feed_forward
+        self.use_bias = use_bias
+        self.local_window = local_window
+        self.global_every = global_every
         self.padding_id = padding_id
+        check_architecture(self.architecture)
+        check_tied(self.architecture, tied_to, tied_parts, tied_layers)
+
+        # === Layers ===
+        self.embeddings = TextEmbeddings(
+            vocabulary_size,
+            self.embedding_size,
+            max_length,
+            num_segments,
+            dropout,
+            initializer_range,
+            tied_to=tied_to.embeddings if tied_to is not None else None,
+            tied_parts=tied_parts,
+            disentangled=disentangled,
+            layer_norm_epsilon=layer_norm_epsilon,
+            has_positions=positions == "learned",
+            use_bias=use_bias,
+            dtype=self.dtype_policy,
+            name="embeddings",
+        )
+        self.embedding_projection = None
+        if tied_to is not None and "projection" in tied_parts:
+            self.embedding_projection = tied_to.embedding_projection
+        elif self.embedding_size != hidden_size:
+            self.embedding_projection = Dense(
+                hidden_size,
+                use_bias=use_bias,
+                kernel_initializer=initializer(initializer_range),
+                dtype=self.dtype_policy,
+                name="embedding_projection",
+            )
+        self.position_bias = None
+        if tied_to is not None and "position_bias" in tied_parts:
+            self.position_bias = tied_to.position_bias
+        elif relative_positions is not None:
+            self.position_bias = RelativePositionBias(
+                **relative_positions,
+                num_heads=num_heads,
+                initializer_range=initializer_range,
+                dtype=self.dtype_policy,
+                name="position_bias",
+            )
+        tied = tied_to.layers_[:tied_layers] if tied_layers else []
+        self.layers_ = tied + [self._layer(i) for i in range(tied_layers, num_layers)]
+        self.final_norm = None
+        if tied_layers and tied_layers == num_layers == tied_to.num_layers:
+            self.final_norm = tied_to.final_norm  # It belongs to the top layer.
+        elif norm == "pre":
+            self.final_norm = layer_norm(
+                "final_norm", layer_norm_epsilon, use_bias, self.dtype_policy
+            )
 
         self.build((None, None))
+
+    def _layer(self, number):
+        """Returns a new layer; the number tells what the layer sees."""
+        is_local = self.local_window is not None and number % self.global_every > 0
+        theta = self.local_rotary_theta if is_local else self.rotary_theta
+        return LAYERS[self.norm](
+            self.hidden_size,
+            self.intermediate_size,
+            self.num_heads,
+            self.dropout,
+            self.attention_dropout,
+            self.initializer_range,
+            self.approximate_gelu,
+            self.remat,
+            self.layer_norm_epsilon,
+            self.feed_forward,
+            self.use_bias,
+            rotary_theta=theta if self.positions == "rotary" else None,
+            window=self.local_window if is_local else None,
+            has_attention_norm=self.norm == "post" or number > 0,
+            dtype=self.dtype_policy,
+            name=f"layer_{number}",
+        )
 
     def build(self, input_shape=None):
         self.embeddings.build((None, None))
@@ -224,8 +248,8 @@ class TransformerEncoder(TextModel):
             projection.build((None, None, self.embedding_size))
         if self.position_bias is not None and not self.position_bias.built:
             self.position_bias.build()
-        for layer in self.layers_:
-            if not layer.built:
+        for layer in (*self.layers_, self.final_norm):
+            if layer is not None and not layer.built:
                 layer.build((None, None, self.hidden_size))
         self.built = True
 
@@ -245,7 +269,7 @@ class TransformerEncoder(TextModel):
             training: Whether dropout is active.
 
         Returns:
-            `[batch, length, hidden_size]`, the last layer's output.
+            `[batch, length, hidden_size]`.
         """
         inputs = self.text_inputs(inputs)
         return self.transform(self.embed(inputs, training), inputs, training)
@@ -276,13 +300,17 @@ class TransformerEncoder(TextModel):
             attention: A key of `MASKS`; the encoder's own if not given.
 
         Returns:
-            `[batch, length, hidden_size]`, the last layer's output.
+            `[batch, length, hidden_size]`, the encoder's output.
         """
         mask = self.attention_mask(inputs, attention)
         bias = self.attention_bias(inputs)
         for layer in self.layers_:
             x = layer(x, mask, bias, training=training)
-        return x
+        return self.finish(x)
+
+    def finish(self, x):
+        """Returns the encoder's output, of the last layer's."""
+        return x if self.final_norm is None else self.final_norm(x)
 
     def attention_mask(self, inputs, attention=None):
         """Returns the mask of every layer, broadcastable as `SelfAttention` has it."""
@@ -318,6 +346,7 @@ class TransformerEncoder(TextModel):
         total = self.embeddings.flops(length, training)
         if self.embedding_projection is not None:
             total += length * self.embedding_projection.flops()
+        total += self.finish_flops(length)
         has_bias = self.position_bias is not None
         return total + sum(x.flops(length, has_bias, training) for x in self.layers_)
 
@@ -335,10 +364,21 @@ class TransformerEncoder(TextModel):
         sizes = batch_size, length, number_bytes
         total = self.embeddings.activation_bytes(batch_size, length)
         total += sum(layer.activation_bytes(*sizes) for layer in self.layers_)
+        total += self.finish_bytes(*sizes)
         total += max((x.backward_bytes(*sizes) for x in self.layers_), default=0)
         if self.position_bias is not None:
             total += self.position_bias.activation_bytes(length)
         return total
+
+    def finish_flops(self, length):
+        """Counts `finish` for one sequence, forward."""
+        norms = [] if self.final_norm is None else [self.final_norm]
+        return length * self.hidden_size * sum(map(norm_flops, norms))
+
+    def finish_bytes(self, batch_size, length, number_bytes):
+        """Counts what `finish` keeps: its output, and the normalised input."""
+        arrays = 0 if self.final_norm is None else 2
+        return arrays * batch_size * length * self.hidden_size * number_bytes
 
     # === Config ===
 
@@ -350,25 +390,8 @@ class TransformerEncoder(TextModel):
     @property
     def architecture(self):
         """The constructor arguments that say what the encoder computes, a dict."""
-        return {
-            "vocabulary_size": self.vocabulary_size,
-            "num_layers": self.num_layers,
-            "hidden_size": self.hidden_size,
-            "intermediate_size": self.intermediate_size,
-            "num_heads": self.num_heads,
-            "embedding_size": self.embedding_size,
-            "max_length": self.max_length,
-            "num_segments": self.num_segments,
-            "dropout": self.dropout,
-            "attention_dropout": self.attention_dropout,
-            "initializer_range": self.initializer_range,
-            "approximate_gelu": self.approximate_gelu,
-            "remat": self.remat,
-            "attention": self.attention,
-            "relative_positions": self.relative_positions,
-            "layer_norm_epsilon": self.layer_norm_epsilon,
-            "padding_id": self.padding_id,
-        }
+        names = inspect.signature(TransformerEncoder).parameters
+        return {n: getattr(self, n) for n in names if n not in (*TIES, "kwargs")}
 
     def get_config(self):
         self.refuse_quantized()

@@ -4,9 +4,11 @@ import keras
 
 from keras_corrupt.devices.replicas import Dropout
 from keras_corrupt.encoders.attention import SelfAttention
-from keras_corrupt.encoders.cost import DROPOUT_FLOPS, LAYER_NORM_FLOPS
-from keras_corrupt.encoders.dense import Dense, gelu
-from keras_corrupt.encoders.embeddings import initializer
+from keras_corrupt.encoders.cost import DROPOUT_FLOPS, norm_flops
+from keras_corrupt.encoders.dense import Dense
+from keras_corrupt.encoders.embeddings import initializer, layer_norm
+from keras_corrupt.encoders.feed_forward import FEED_FORWARDS
+from keras_corrupt.encoders.local_attention import LocalSelfAttention
 from keras_corrupt.kernels import active, plain
 
 #: What a training step can compute again in its backward pass.
@@ -26,6 +28,12 @@ class TransformerLayer(keras.layers.Layer):
         approximate_gelu: Whether the activation is gelu's tanh approximation.
         remat: See `TransformerEncoder`.
         layer_norm_epsilon: See `TransformerEncoder`.
+        feed_forward: See `TransformerEncoder`.
+        use_bias: See `TransformerEncoder`.
+        rotary_theta: `None`, or the base of rotary positions.
+        window: `None`, or the tokens that a `LocalSelfAttention` sees.
+        has_attention_norm: Whether attention has a norm: not in the first layer of a
+            pre-norm encoder, whose input is normalised.
     """
 
     def __init__(
@@ -39,44 +47,61 @@ class TransformerLayer(keras.layers.Layer):
         approximate_gelu=False,
         remat="none",
         layer_norm_epsilon=1e-12,
+        feed_forward="gelu",
+        use_bias=True,
+        rotary_theta=None,
+        window=None,
+        has_attention_norm=True,
         **kwargs,
     ):
         super().__init__(**kwargs)
 
         def norm(name):
-            return keras.layers.LayerNormalization(
-                epsilon=layer_norm_epsilon, dtype=self.dtype_policy, name=name
-            )
+            return layer_norm(name, layer_norm_epsilon, use_bias, self.dtype_policy)
 
-        def dense(units, name, activation=None, remat=False):
-            return Dense(
+        def dense(units, name, activation=None, remat=False, kind=Dense):
+            return kind(
                 units,
                 activation,
                 remat=remat,
+                use_bias=use_bias,
                 kernel_initializer=initializer(initializer_range),
                 dtype=self.dtype_policy,
                 name=name,
             )
 
+        inner, activation = FEED_FORWARDS[feed_forward]
         self.hidden_size = hidden_size
         self.intermediate_size = intermediate_size
         self.approximate_gelu = approximate_gelu
         self.remat = remat
-        self.attention = SelfAttention(
-            hidden_size,
-            num_heads,
-            attention_dropout,
-            initializer_range,
-            remat=remat == "attention",
-            dtype=self.dtype_policy,
-            name="attention",
+        attention = {
+            "hidden_size": hidden_size,
+            "num_heads": num_heads,
+            "dropout": attention_dropout,
+            "initializer_range": initializer_range,
+            "remat": remat == "attention",
+            "use_bias": use_bias,
+            "rotary_theta": rotary_theta,
+            "dtype": self.dtype_policy,
+            "name": "attention",
+        }
+        self.attention = (
+            SelfAttention(**attention)
+            if window is None
+            else LocalSelfAttention(window, **attention)
         )
-        self.attention_norm = norm("attention_norm")
+        self.attention_norm = (
+            norm("attention_norm")
+            if has_attention_norm
+            else keras.layers.Identity(dtype=self.dtype_policy, name="attention_norm")
+        )
         self.intermediate = dense(
             intermediate_size,
             "intermediate",
-            gelu(approximate_gelu),
+            activation(approximate_gelu),
             remat=remat == "attention",
+            kind=inner,
         )
         self.feedforward_output = dense(hidden_size, "feedforward_output")
         self.feedforward_norm = norm("feedforward_norm")
@@ -105,37 +130,66 @@ class TransformerLayer(keras.layers.Layer):
             for dropout in (self.attention.dropout, self.dropout, self.dropout)
         ]
 
+        def feed(x):
+            return self.feedforward_output(self.intermediate(x, training=training))
+
         def layer(x, bias=None):
-            attended = self.attention(x, mask, bias, training=training, seed=seeds[0])
-            x = self._add(x, attended, self.attention_norm, training, seeds[1])
-            fed = self.intermediate(x, training=training)
-            fed = self.feedforward_output(fed)
-            return self._add(x, fed, self.feedforward_norm, training, seeds[2])
+            def attend(x):
+                return self.attention(x, mask, bias, training=training, seed=seeds[0])
+
+            x = self.sublayer(x, attend, self.attention_norm, training, seeds[1])
+            return self.sublayer(x, feed, self.feedforward_norm, training, seeds[2])
 
         if training and self.remat == "layer":
             layer = keras.remat(layer)
         biases = () if bias is None else (bias,)
         return layer(x, *biases)
 
-    def _add(self, x, change, norm, training, seed):
-        """Adds a sub-layer's output to its input, and normalises the sum."""
+    def sublayer(self, x, compute, norm, training, seed):
+        """Adds a sub-layer's output to its input, and normalises the sum.
+
+        Args:
+            x: The input.
+            compute: Function of the input, the sub-layer.
+            norm: The sub-layer's norm.
+            training: Whether dropout is active.
+            seed: The dropout's, what `Dropout.draw` returned.
+        """
 
         def add(x, change):
             return norm(x + self.dropout(change, training=training, seed=seed))
 
+        return self.again(add, training)(x, compute(x))
+
+    def again(self, function, training):
+        """Returns a function, computed again in the backward pass if `remat` says so.
+
+        Args:
+            function: What is between products with weights.
+            training: Whether there is a backward pass.
+        """
         if training and self.remat == "attention":
-            add = keras.remat(add)
-        return add(x, change)
+            return keras.remat(function)
+        return function
 
     def _is_known(self):
         """Returns whether all is as the fused kernels compute it: no part is another.
 
         A user may have put a layer of another class in a part's place, or quantized it.
         """
-        layers = [self, *self._flatten_layers(include_self=False)]
         return all(
-            type(layer) in KNOWN and not layer.quantization_mode for layer in layers
+            type(layer) in KNOWN
+            and not layer.quantization_mode
+            and getattr(layer, "use_bias", True)
+            and getattr(layer, "center", True)
+            for layer in [self, *self._flatten_layers(include_self=False)]
         )
+
+    @property
+    def norms(self):
+        """The norms that there are, a list."""
+        norms = self.attention_norm, self.feedforward_norm
+        return [n for n in norms if isinstance(n, keras.layers.LayerNormalization)]
 
     # === What it costs ===
 
@@ -143,8 +197,9 @@ class TransformerLayer(keras.layers.Layer):
         """Counts one sequence, forward; the arguments are `SelfAttention.flops`'s."""
         attention = self.attention.flops(length, has_bias, training)
         feed_forward = self.intermediate.flops() + self.feedforward_output.flops()
-        added = 1 + LAYER_NORM_FLOPS + DROPOUT_FLOPS * training  # 1: residual.
-        return attention + length * (feed_forward + 2 * added * self.hidden_size)
+        added = 2 * (1 + DROPOUT_FLOPS * training)  # 1: residual.
+        added += sum(map(norm_flops, self.norms))
+        return attention + length * (feed_forward + added * self.hidden_size)
 
     def activation_bytes(self, batch_size, length, number_bytes):
         """Counts what the layer keeps for the backward pass.
@@ -171,9 +226,10 @@ class TransformerLayer(keras.layers.Layer):
         return half
 
     def _kept_bytes(self, batch_size, length, number_bytes):
-        # Query, key, value; the heads' output; two norms' outputs and normalised
-        # inputs; and what gelu is taken of.
-        numbers = 8 * self.hidden_size + self.intermediate_size
+        # Query, key, value; the heads' output; the norms' outputs and normalised
+        # inputs; and what the activation is taken of.
+        numbers = (4 + 2 * len(self.norms)) * self.hidden_size
+        numbers += self.intermediate.kept_numbers
         if self.remat != "attention":  # The attention weights before dropout.
             numbers += length * self.attention.num_heads
         return batch_size * length * numbers * number_bytes

@@ -103,8 +103,10 @@ class MultiTaskDiscriminator(Discriminator):
         for layer in self.rtd_encoder.layers_[common:]:
             detection = layer(detection, mask, bias, training=training)
         return (
-            self.head(detection),
-            self.selection_head(selection, positions, candidate_ids),
+            self.head(self.rtd_encoder.finish(detection)),
+            self.selection_head(
+                self.encoder.finish(selection), positions, candidate_ids
+            ),
         )
 
     @property
@@ -116,11 +118,15 @@ class MultiTaskDiscriminator(Discriminator):
         """Counts all but the selection head; common layers run once."""
         arguments = length, self.encoder.position_bias is not None, training
         own = sum(layer.flops(*arguments) for layer in self.own_layers)
+        if self.own_layers:
+            own += self.rtd_encoder.finish_flops(length)
         return own + super().flops(length, num_masked, training)
 
     def activation_bytes(self, batch_size, length, num_masked, number_bytes):
         sizes = batch_size, length, number_bytes
         own = sum(layer.activation_bytes(*sizes) for layer in self.own_layers)
+        if self.own_layers:
+            own += self.rtd_encoder.finish_bytes(*sizes)
         return own + self.encoder.activation_bytes(*sizes)
 
 

@@ -8,8 +8,10 @@ import inspect
 
 from keras_corrupt.encoders import TransformerEncoder
 
-#: Weights of a Transformer layer: six matrices with biases, two norms.
+#: Weights of a Transformer layer: six matrices and two norms, half of them biases.
 LAYER_ARRAYS = 16
+#: Arguments beside its sizes by which an encoder has more weights, or fewer.
+PARTS = "relative_positions", "positions", "norm", "feed_forward", "use_bias"
 #: Whole numbers of an encoder that its weights are of.
 SIZES = (
     *("vocabulary_size", "num_layers", "hidden_size", "intermediate_size"),
@@ -43,7 +45,7 @@ def check_sizes(cls, config, arrays, numbers):
         for size, value in whole.items():
             if type(value) is not int or value < 0:
                 raise ValueError(f"{size} of {name} is {value!r}, no whole number")
-        if LAYER_ARRAYS * whole["num_layers"] > arrays or _numbers(whole) > numbers:
+        if _layer_arrays(sizes) > arrays or _numbers(sizes | whole) > numbers:
             raise ValueError(
                 f"{name} is larger than the weights that are saved, {numbers:,} "
                 f"numbers in {arrays:,} arrays"
@@ -58,7 +60,7 @@ def encoder_sizes(encoder):
             no sizes are kept and play no part.
 
     Returns:
-        Dict. The same with all `SIZES` and `relative_positions`.
+        Dict. The same with all `SIZES` and `PARTS`.
 
     Raises:
         ValueError: A size without a default is missing.
@@ -71,7 +73,7 @@ def encoder_sizes(encoder):
     (16, 512, 2)
     """
     parameters = inspect.signature(TransformerEncoder.__init__).parameters
-    defaults = {n: parameters[n].default for n in (*SIZES, "relative_positions")}
+    defaults = {n: parameters[n].default for n in (*SIZES, *PARTS)}
     sizes = {**defaults, **encoder}
     missing = [name for name in SIZES if sizes[name] is inspect.Parameter.empty]
     if missing:
@@ -83,17 +85,27 @@ def encoder_sizes(encoder):
     return sizes
 
 
+def _layer_arrays(sizes):
+    """Returns the number of weights in all of an encoder's layers, at least."""
+    arrays = sizes["num_layers"] * LAYER_ARRAYS // (1 if sizes["use_bias"] else 2)
+    return arrays - 2 * (sizes["norm"] == "pre")  # the first layer lacks a norm
+
+
 def _numbers(sizes):
     """Returns the numbers in an encoder's weights, of which none exists yet."""
     embedding, hidden = sizes["embedding_size"], sizes["hidden_size"]
-    rows = sizes["vocabulary_size"] + sizes["max_length"] + sizes["num_segments"]
-    embeddings = (rows + 2) * embedding  # 2: the norm's.
-    projection = (embedding + 1) * hidden * (embedding != hidden)
-    biases = sizes.get("num_buckets", 0) * sizes["num_heads"]
-    # Four matrices of attention, two of the feed-forward network; biases, two norms.
-    inner = sizes["intermediate_size"]
-    layer = hidden * (4 * hidden + 2 * inner + 9) + inner
-    return embeddings + projection + biases + sizes["num_layers"] * layer
+    bias = 1 if sizes["use_bias"] else 0
+    rows = sizes["vocabulary_size"] + sizes["num_segments"]
+    rows += sizes["max_length"] * (sizes["positions"] != "rotary")
+    embeddings = (rows + 1 + bias) * embedding  # Two numbers of the norm, or one.
+    projection = (embedding + bias) * hidden * (embedding != hidden)
+    buckets = sizes.get("num_buckets", 0) * sizes["num_heads"]
+    # Four matrices of attention; two of the feed-forward network, or three with gates;
+    # biases; two norms. A final norm has the numbers that the first layer lacks.
+    inner, matrices = sizes["intermediate_size"], 2 + (sizes["feed_forward"] != "gelu")
+    layer = hidden * (4 * hidden + matrices * inner + 2 + 7 * bias)
+    layer += (matrices - 1) * inner * bias
+    return embeddings + projection + buckets + sizes["num_layers"] * layer
 
 
 def network_arguments(cls):

@@ -8,7 +8,7 @@ from keras_corrupt.models import Pretrainer
 from keras_corrupt.presets import Preset
 from keras_corrupt.presets.named_variables import named_weights
 from keras_corrupt.presets.overrides import merge
-from keras_corrupt.presets.sizes import SIZES, encoder_sizes
+from keras_corrupt.presets.sizes import PARTS, SIZES, encoder_sizes
 
 
 def check(preset, cls, size, overrides):
@@ -31,7 +31,7 @@ def check(preset, cls, size, overrides):
     main, trained = next(iter(cls.network_arguments)), encoder_sizes(opened.encoder)
     for name, value in overrides.get(main, {}).items():
         longer = name == "max_length" and value > trained[name]
-        if name in SIZES and value != trained[name] and not longer:
+        if name in (*SIZES, *PARTS) and value != trained[name] and not longer:
             raise ValueError(
                 f"--{main}.{name} {value}: the weights of --init_from {preset} are of "
                 f"{name}={trained[name]}. Leave it out"

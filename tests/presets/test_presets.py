@@ -287,6 +287,21 @@ class TestSizes:
         if buckets:
             relative = {"num_buckets": buckets, "max_distance": 16}
             options["relative_positions"] = relative
+        self.check_exactly(options)
+
+    @pytest.mark.parametrize(
+        "options",
+        [
+            {"positions": "rotary", "num_segments": 0, "use_bias": False},
+            {"norm": "pre", "feed_forward": "geglu", "embedding_size": 12},
+            {"norm": "pre", "feed_forward": "swiglu", "use_bias": False},
+        ],
+        ids=str,
+    )
+    def test_so_are_modern_encoders(self, sizes, options):
+        self.check_exactly(sizes["discriminator"] | options)
+
+    def check_exactly(self, options):
         numbers = TransformerEncoder(**options).count_params()
         config = {"encoder": options}
         preset_sizes.check_sizes(MaskedLM, config, arrays=1000, numbers=numbers)
