@@ -21,12 +21,8 @@ from keras_corrupt.cross_view.tasks.dependencies import DependencyTask
 from keras_corrupt.cross_view.tasks.shapes import draw_shapes
 from keras_corrupt.tasks.conll import TaggingTask
 from keras_corrupt.training.callbacks import read_metrics
-<<<<<<< HEAD:tests/cross_view/whole_runs/conftest.py
-from tests.cross_view.conftest import (
-=======
 from tests.conftest import without_graphs
-from tests.semi_supervised.conftest import (
->>>>>>> h-ci:tests/semi_supervised/whole_runs/conftest.py
+from tests.cross_view.conftest import (
     LABELS,
     SIZES,
     TRANSLATOR,
