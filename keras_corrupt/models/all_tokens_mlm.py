@@ -10,7 +10,6 @@ probability of copying, and L_MLM the generator's loss. The mixture is of
 
 import keras
 
-from keras_corrupt.corruption.corrupters import MaskedLMCorrupter, TokenMasker
 from keras_corrupt.heads import VocabularyHead
 from keras_corrupt.models.generator_discriminator import GeneratorDiscriminator
 from keras_corrupt.models.generator_sizes import complete_generator
@@ -110,9 +109,8 @@ class AllTokensMLM(GeneratorDiscriminator):
             dtype=self.dtype_policy,
             name="generator",
         )
-        mask = TokenMasker(self.masker, self.mask_id, self.vocabulary_size, keep_rate)
-        self.corrupter = MaskedLMCorrupter(
-            self.generator, mask, temperature, exclude_original
+        self.corrupter = self.masked_lm_corrupter(
+            keep_rate, temperature, exclude_original
         )
         self.learn_by(
             mlm=MaskedTokens(network="generator"),

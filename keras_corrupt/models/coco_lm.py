@@ -6,12 +6,7 @@ import keras
 from keras import ops
 
 from keras_corrupt.corruption import crop_texts, cropped_length
-from keras_corrupt.corruption.corrupters import (
-    MaskedLMCorrupter,
-    TokenMasker,
-    corrupted,
-    predictions,
-)
+from keras_corrupt.corruption.corrupters import corrupted, predictions
 from keras_corrupt.devices.replicas import first_row_of_replica, gather_from_replicas
 from keras_corrupt.heads import ReplacedTokenHead, VocabularyHead
 from keras_corrupt.heads.sequence import SequenceHead
@@ -271,9 +266,8 @@ class CocoLM(GeneratorDiscriminator):
             dtype=self.dtype_policy,
             name="generator",
         )
-        mask = TokenMasker(self.masker, self.mask_id, self.vocabulary_size, keep_rate)
-        self.corrupter = MaskedLMCorrupter(
-            self.generator, mask, temperature, exclude_original
+        self.corrupter = self.masked_lm_corrupter(
+            keep_rate, temperature, exclude_original
         )
         self.corrects, self.contrasts = corrects, sequence_task == "scl"
         self.smallest_batch = 2 if self.contrasts else 1

@@ -7,7 +7,6 @@ from keras import ops
 
 from keras_corrupt import presets as trained
 from keras_corrupt.corruption import add_up, choose_positions
-from keras_corrupt.corruption.corrupters import MaskedLMCorrupter, TokenMasker
 from keras_corrupt.models.generator_discriminator import GeneratorDiscriminator
 from keras_corrupt.models.generator_sizes import complete_generator
 from keras_corrupt.models.networks import MaskedLMNetwork, sizes_of
@@ -124,9 +123,8 @@ class Electra(GeneratorDiscriminator):
             self.dtype_policy,
             self.generator_class,
         )
-        mask = TokenMasker(self.masker, self.mask_id, self.vocabulary_size, keep_rate)
-        self.corrupter = MaskedLMCorrupter(
-            self.generator, mask, temperature, exclude_original
+        self.corrupter = self.masked_lm_corrupter(
+            keep_rate, temperature, exclude_original
         )
 
         # === Config ===

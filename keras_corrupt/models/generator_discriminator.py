@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from keras_corrupt.corruption.corrupters import MaskedLMCorrupter, TokenMasker
 from keras_corrupt.encoders import TransformerEncoder
 from keras_corrupt.models.networks import sizes_of
 from keras_corrupt.models.pretrainer import Pretrainer
@@ -53,6 +54,11 @@ class GeneratorDiscriminator(Pretrainer):
     @property
     def encoder(self):
         return self.discriminator.encoder
+
+    def masked_lm_corrupter(self, keep_rate, temperature, exclude_original):
+        """Returns a `MaskedLMCorrupter` of the generator, with these options."""
+        mask = TokenMasker(self.masker, self.mask_id, self.vocabulary_size, keep_rate)
+        return MaskedLMCorrupter(self.generator, mask, temperature, exclude_original)
 
     def detect(self, inputs):
         """Returns the logits of "replaced" of a text as it is.

@@ -9,7 +9,6 @@ masked positions, and L_MLM the generator's loss. The losses are of
 
 import keras
 
-from keras_corrupt.corruption.corrupters import MaskedLMCorrupter, TokenMasker
 from keras_corrupt.models.generator_discriminator import GeneratorDiscriminator
 from keras_corrupt.models.generator_sizes import complete_generator
 from keras_corrupt.models.networks import MaskedLMNetwork, sizes_of
@@ -82,9 +81,8 @@ class ReplaceMLM(GeneratorDiscriminator):
             dtype=self.dtype_policy,
             name="generator",
         )
-        mask = TokenMasker(self.masker, self.mask_id, self.vocabulary_size, keep_rate)
-        self.corrupter = MaskedLMCorrupter(
-            self.generator, mask, temperature, exclude_original
+        self.corrupter = self.masked_lm_corrupter(
+            keep_rate, temperature, exclude_original
         )
         self.learn_by(
             mlm=MaskedTokens(network="generator"), lm=RestoredTokens(weight=lm_weight)

@@ -4,7 +4,6 @@ import keras
 from keras import ops
 
 from keras_corrupt.corruption import hardest_negatives, sample_negatives
-from keras_corrupt.corruption.corrupters import MaskedLMCorrupter, TokenMasker
 from keras_corrupt.encoders import TransformerEncoder
 from keras_corrupt.heads.multi_word_selection import MultiWordSelectionHead
 from keras_corrupt.models.generator_discriminator import GeneratorDiscriminator
@@ -236,9 +235,8 @@ class Teams(GeneratorDiscriminator):
             dtype=self.dtype_policy,
             name="generator",
         )
-        mask = TokenMasker(self.masker, self.mask_id, self.vocabulary_size, keep_rate)
-        self.corrupter = MaskedLMCorrupter(
-            self.generator, mask, temperature, exclude_original
+        self.corrupter = self.masked_lm_corrupter(
+            keep_rate, temperature, exclude_original
         )
         self.generator_layers = generator_layers
         self.num_negatives = num_negatives
