@@ -10,8 +10,9 @@ from tests.downstream.conftest import ENCODER
 
 
 @pytest.mark.parametrize("rule, extra", [("paper", 0), ("released", 1)])
-def test_every_variable_learns_at_the_rate_of_its_depth(tokenizer, rule, extra):
-    encoder = {**ENCODER, "num_layers": 3, "embedding_size": 12}
+@pytest.mark.parametrize("norm", ["post", "pre"])
+def test_every_variable_learns_at_the_rate_of_its_depth(tokenizer, rule, extra, norm):
+    encoder = {**ENCODER, "num_layers": 3, "embedding_size": 12, "norm": norm}
     model = TextClassifier(encoder, tokenizer, labels=["a", "b"])
     settings = FineTuningSettings(
         learning_rate=0.01,
@@ -32,7 +33,14 @@ def test_every_variable_learns_at_the_rate_of_its_depth(tokenizer, rule, extra):
     }
     head = steps["head/dense/kernel"].mean()
     assert head == pytest.approx(0.01, rel=1e-2)  # Adam's first step is the rate.
-    depths = {"head": 0, "layer_2": 1, "layer_1": 2, "layer_0": 3, "embedding": 4}
+    depths = {
+        "head": 0,
+        "final_norm": 1,
+        "layer_2": 1,
+        "layer_1": 2,
+        "layer_0": 3,
+        "embedding": 4,
+    }
     for path, step in steps.items():
         part = next(part for part in depths if part in path)
         expected = 0.7 ** (depths[part] + (extra if part != "head" else 0))

@@ -3,6 +3,7 @@ import pytest
 
 from keras_corrupt.models import Electra, MaskedLM, TwoTower
 from keras_corrupt.presets.named_variables import named_weights
+from tests.conftest import MODERN
 
 LONGER = {"discriminator": {"max_length": 60}}
 
@@ -72,3 +73,14 @@ def test_of_other_systems(cls, sizes, tmp_path):
 def test_fewer_positions_are_refused(preset):
     with pytest.raises(ValueError, match="has the shape"):
         Electra.from_preset(preset, discriminator={"max_length": 12})
+
+
+def test_with_rotary_positions_there_is_nothing_to_copy(sizes, inputs, tmp_path):
+    sizes["discriminator"] |= MODERN
+    short = Electra(**sizes)
+    short.save_to_preset(tmp_path / "preset")
+    long = Electra.from_preset(tmp_path / "preset", **LONGER)
+    assert long.encoder.bounds.max_length == 60
+    np.testing.assert_array_equal(
+        np.array(long.encoder(inputs)), np.array(short.encoder(inputs))
+    )

@@ -19,6 +19,7 @@ from keras_corrupt.models.electra import PRESETS
 from keras_corrupt.presets import sizes as preset_sizes
 from keras_corrupt.presets import weights
 from keras_corrupt.tokenizers import WordPieceTokenizer
+from tests.conftest import MODERN
 
 
 def same_outputs(a, b, inputs):
@@ -340,3 +341,23 @@ class TestSizes:
         path.write_text(json.dumps(content))
         with pytest.raises(ValueError, match="config.json: generator_layers is larger"):
             Teams.from_preset(tmp_path / "t")
+
+    @pytest.mark.parametrize(
+        "change",
+        [
+            {"num_layers": 10**6},
+            {"intermediate_size": 10**9},
+            {"vocabulary_size": 10**9},
+            {"positions": "learned", "max_length": 10**9},
+            {"num_segments": 10**9},
+        ],
+    )
+    def test_modern_ones_are_no_exception(self, change, tmp_path, sizes):
+        sizes["discriminator"] |= MODERN
+        Electra(**sizes).save_to_preset(tmp_path / "p")
+        path = tmp_path / "p" / "config.json"
+        content = json.loads(path.read_text())
+        content["config"]["discriminator"] |= change
+        path.write_text(json.dumps(content))
+        with pytest.raises(ValueError, match="discriminator is larger than the weight"):
+            Electra.from_preset(tmp_path / "p")
