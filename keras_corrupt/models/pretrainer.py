@@ -13,6 +13,7 @@ from keras_corrupt.kernels import fused_steps
 from keras_corrupt.models import fine_tuning, micro_batches
 from keras_corrupt.models.options import check_arguments
 from keras_corrupt.objectives import loss
+from keras_corrupt.objectives.objectives import Objectives
 from keras_corrupt.objectives.one_state import warn_of_one_state, why_dead
 from keras_corrupt.objectives.rendering import render
 from keras_corrupt.presets import Preset
@@ -135,12 +136,9 @@ class Pretrainer(TextModel):
             objectives: Name of a loss term -> its `Objective`. Without a weight, an
                 objective is measured alone.
         """
-        self.objectives = objectives
-        self.loss_weights = {
-            term: objective.weight
-            for term, objective in objectives.items()
-            if objective.weight is not None
-        }
+        *_, kept = self.networks
+        self.objectives = Objectives(objectives, kept)
+        self.loss_weights = self.objectives.weights
         self.term_metrics = {
             term: keras.metrics.Mean(name=f"{term}_loss") for term in self.loss_weights
         }
@@ -253,40 +251,7 @@ class Pretrainer(TextModel):
             network.build((None, None))  # their layers are built; this tells the shape
         super().summary(*args, **kwargs)
 
-    # === What a run shows, from the objectives ===
-
-    @property
-    def metric_names(self):
-        """Validation metric -> its name for people, in the order of the table."""
-        names = (objective.metric_names for objective in self.objectives.values())
-        return {metric: name for part in names for metric, name in part.items()}
-
-    @property
-    def vital_metrics(self):
-        """Validation metrics that show whether the model is alive."""
-        vital = (objective.vital_metrics for objective in self.objectives.values())
-        return ("token_spread", *(name for names in vital for name in names))
-
-    def baselines(self, metrics, unigram):
-        """Returns what guessing reaches: see `Objective.baselines`."""
-        found = {}
-        for objective in self.objectives.values():
-            found |= objective.baselines(metrics, unigram)
-        return found
-
-    def warnings(self, metrics, unigram, networks=()):
-        """Yields what looks wrong: see `Objective.warnings`.
-
-        Args:
-            metrics: The model's validation metrics.
-            unigram: `Unigram`, the scores of guessing tokens by frequency.
-            networks: Names of the networks that are trained now, if not all are: what
-                others learn from is left out.
-        """
-        *_, kept = self.networks
-        for objective in self.objectives.values():
-            if not networks or (objective.network or kept) in networks:
-                yield from objective.warnings(metrics, unigram)
+    # === What a run shows ===
 
     def collapse(self, metrics):
         """Says by what one sees that the model has died.
@@ -299,17 +264,6 @@ class Pretrainer(TextModel):
         """
         return why_dead(metrics["token_spread"], metrics.get("rtd_auc"))
 
-    @property
-    def shown(self):
-        """The objective whose view of examples is shown: the last that has one."""
-        having = [o for o in self.objectives.values() if o.examples_legend]
-        return having[-1] if having else None
-
-    @property
-    def examples_legend(self):
-        """How to read what `describe_examples` returns."""
-        return self.shown.examples_legend if self.shown else ""
-
     def describe_examples(self, inputs):
         """Describes what the model does to some examples.
 
@@ -317,20 +271,20 @@ class Pretrainer(TextModel):
             inputs: The model's inputs, NumPy arrays `[batch, length]`.
 
         Returns:
-            A list of strings, one for each example, as `examples_legend` explains; an
-            empty list if no objective describes any.
+            A list of strings, one for each example, as `Objectives.examples_legend`
+            explains; an empty list if no objective describes any.
         """
-        if not self.shown:
+        shown = self.objectives.shown
+        if shown is None:
             return []
         outputs = keras.tree.map_structure(
             ops.convert_to_numpy, self(inputs, training=False)
         )
-        token = self.tokenizer.readable
-        return render(
-            self.tokenizer,
-            inputs,
-            lambda row, ids: self.shown.describe(outputs, row, ids, token),
-        )
+
+        def describe(row, ids):
+            return shown.describe(outputs, row, ids, self.tokenizer.readable)
+
+        return render(self.tokenizer, inputs, describe)
 
     # === Training ===
 
@@ -380,8 +334,7 @@ class Pretrainer(TextModel):
             self.term_metrics[name].update_state(values, weights)
             mean = loss.weighted_mean(values, weights, self.weight_sums.get(name))
             total = total + self.loss_weights[name] * mean
-        for objective in self.objectives.values():
-            objective.update_metrics(y_pred)
+        self.objectives.update_metrics(y_pred)
         parts = self.micro_batches if self.weight_sums else 1
         return replica_loss(total + loss.added_losses(self) / parts)
 

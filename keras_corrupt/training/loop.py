@@ -70,7 +70,7 @@ def train(
         CollapseError: The model has died.
         CheckpointError: A checkpoint could not be written or read.
     """
-    vital = getattr(model, "vital_metrics", ())
+    vital = getattr(getattr(model, "objectives", None), "vital_metrics", ())
     while (step := checkpoints.restore(model, phase)) < steps:
         if step == first_step and start is not None:
             start()

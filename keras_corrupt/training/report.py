@@ -101,11 +101,12 @@ def table(model, metrics, unigram, mixed=(), before=None):
         was = [f"{before[metric]:8.3f}"] if before else []
         return "".join([*was, f"{metrics[metric]:8.3f}"])
 
-    baselines = model.baselines(metrics, unigram)
-    width = max([36, *(len(name) + 2 for name in model.metric_names.values())])
+    baselines = model.objectives.baselines(metrics, unigram)
+    metric_names = model.objectives.metric_names
+    width = max([36, *(len(name) + 2 for name in metric_names.values())])
     names = f"{'before':>8}" * bool(before) + f"{'model':>8}"
     rows = [f"{'validation':{width}}{names}{'baseline':>10}"]
-    for metric, name in model.metric_names.items():
+    for metric, name in metric_names.items():
         row = f"{name:{width}}{numbers(metric)}"
         if metric in baselines:
             value, kind = baselines[metric]
@@ -113,7 +114,7 @@ def table(model, metrics, unigram, mixed=(), before=None):
         rows.append(row)
     for number, corpus in enumerate(mixed, 1):
         rows.append(f"\nvalidation on {corpus}")
-        for metric, name in model.metric_names.items():
+        for metric, name in metric_names.items():
             rows.append(f"{name:{width}}{numbers(f'mix_{number}_{metric}')}")
     if unigram.accuracy > _TRIVIAL:
         rows.append(

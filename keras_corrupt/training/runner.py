@@ -123,11 +123,12 @@ def trial_model(config):
 
 def check_metric_names(model):
     """Raises a `ValueError` if the closing table would name metrics that are none."""
-    unknown = model.metric_names.keys() - {metric.name for metric in model.metrics}
+    known = {metric.name for metric in model.metrics}
+    unknown = model.objectives.metric_names.keys() - known
     if unknown:
         raise ValueError(
-            f"{type(model).__name__}.metric_names has {', '.join(sorted(unknown))}, "
-            "which are no metrics of the model."
+            f"{type(model).__name__}'s objectives have the metric_names "
+            f"{', '.join(sorted(unknown))}, which are no metrics of the model."
         )
 
 
@@ -200,7 +201,7 @@ def run(config, output, devices, where):
                 warnings=None
                 if config.smoke
                 else functools.partial(
-                    model.warnings, unigram=unigram, networks=phase.networks
+                    model.objectives.warnings, unigram=unigram, networks=phase.networks
                 ),
                 judged_at=first_step + phase.steps if phase.networks else None,
                 watch=CollapseWatch(
@@ -376,12 +377,12 @@ def finish(output, model, metrics, unigram, examples, mixed, before):
     if before:
         write_whole(output / AFTER_FILE, json.dumps(metrics, indent=2) + "\n")
     rows = read_metrics(output / "metrics.csv")
-    baselines = model.baselines(metrics, unigram)
+    baselines = model.objectives.baselines(metrics, unigram)
     if rows:
         report.draw_curves(rows, output / "curves.png", baselines)
     print("\n" + report.table(model, metrics, unigram, mixed, before))
     if examples:
-        print(f"\nValidation examples ({model.examples_legend}):")
+        print(f"\nValidation examples ({model.objectives.examples_legend}):")
     for text in examples:
         print(f"  {text}")
     print(f"\nCurves: {output / 'curves.png'}   Model: {output / 'preset'}")

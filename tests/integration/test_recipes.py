@@ -93,7 +93,7 @@ def test_smoke(path, run, prepared, tmp_path, capsys):
             assert value.items() <= found[name].items()
         else:
             assert found[name] == value
-    *_, metric = loaded.metric_names.values()
+    *_, metric = loaded.objectives.metric_names.values()
     assert metric in capsys.readouterr().out
 
 
@@ -113,7 +113,7 @@ def test_electras_variants(flags, system, run, prepared, tmp_path, capsys):
     run(ROOT / "recipes" / "electra_small.py", "--smoke", *flags.split(), *data)
     model = models.load_preset(tmp_path / "run" / "preset")
     assert type(model) is system
-    *_, metric = model.metric_names.values()
+    *_, metric = model.objectives.metric_names.values()
     assert metric in capsys.readouterr().out
 
 

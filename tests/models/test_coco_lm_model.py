@@ -30,7 +30,7 @@ def test_metrics_equal_numpy(model, inputs):
     assert np.isfinite(float(loss))
     o = arrays(outputs)
     metrics = {m.name: float(m.result()) for m in model.metrics}
-    assert set(model.metric_names) < set(metrics)
+    assert set(model.objectives.metric_names) < set(metrics)
 
     text = o["corrupted"]
     original = (inputs["token_ids"] == text.token_ids) * inputs["padding_mask"]
@@ -65,10 +65,13 @@ def test_metrics_equal_numpy(model, inputs):
     uniformity = np.log(np.exp(-2 * (2 - 2 * different)).mean())
     assert metrics["uniformity"] == pytest.approx(uniformity, rel=1e-4)
 
-    baselines = model.baselines(metrics, Unigram(7.0, 0.05))
+    baselines = model.objectives.baselines(metrics, Unigram(7.0, 0.05))
     assert baselines["positive_cosine"] == (metrics["random_cosine"], "other texts")
     alike = metrics | {"positive_cosine": 0.4, "random_cosine": 0.5}
-    assert any("--accumulate" in w for w in model.warnings(alike, Unigram(9.0, 0.05)))
+    assert any(
+        "--accumulate" in w
+        for w in model.objectives.warnings(alike, Unigram(9.0, 0.05))
+    )
 
 
 def test_examples_show_corrections(tokenizer):
@@ -79,8 +82,8 @@ def test_examples_show_corrections(tokenizer):
     assert " > " in texts and "]" in texts
     assert all(": " in part for part in texts.split("[")[1:] if " > " in part)
     plain = make(encoder=size, tokenizer=tokenizer, token_task="rtd")
-    assert "colon" in model.examples_legend
-    assert "colon" not in plain.examples_legend
+    assert "colon" in model.objectives.examples_legend
+    assert "colon" not in plain.objectives.examples_legend
     assert len(plain.describe_examples(inputs)) == 2
 
 

@@ -59,7 +59,7 @@ def test_loss_equals_numpy(model, inputs):
     assert 0 < accuracy < 1
     assert metrics["mws_accuracy"] == pytest.approx(accuracy)
     metrics = {"replaced_fraction": 0.1, "rtd_precision": 0.5, "rtd_recall": 0.5}
-    baselines = model.baselines(metrics, Unigram(7.0, 0.05))
+    baselines = model.objectives.baselines(metrics, Unigram(7.0, 0.05))
     assert baselines["mws_accuracy"] == (pytest.approx(1 / 6), "chance")
 
 

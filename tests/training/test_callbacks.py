@@ -172,7 +172,9 @@ def electra(sizes):
 def test_warns_once_with_a_remedy(electra, change, said, capsys):
     rows = [GOOD | change | {"step": 10}]
     warnings = Warnings(
-        lambda metrics: electra.warnings(metrics, UNIGRAM), total=100, rows=rows
+        lambda metrics: electra.objectives.warnings(metrics, UNIGRAM),
+        total=100,
+        rows=rows,
     )
     warnings.on_interval_end(20, GOOD | change)  # normal so early
     assert capsys.readouterr().err == ""
@@ -191,7 +193,7 @@ def test_warns_once_with_a_remedy(electra, change, said, capsys):
 def test_warns_of_what_no_longer_learns(electra, step, loss, warned, capsys):
     """A loss that falls may still get below that of token frequencies."""
     rows = [{"step": 40, "val_mlm_loss": 7.1}, {"step": 50, "val_mlm_loss": 7.0}]
-    warn = functools.partial(electra.warnings, unigram=UNIGRAM)
+    warn = functools.partial(electra.objectives.warnings, unigram=UNIGRAM)
     metrics = GOOD | {"val_mlm_loss": loss}
     Warnings(warn, 100, rows).on_interval_end(step, metrics)
     assert ("token frequencies" in capsys.readouterr().err) == warned
@@ -200,7 +202,7 @@ def test_warns_of_what_no_longer_learns(electra, step, loss, warned, capsys):
 def test_says_nothing_of_a_good_run_or_of_a_masked_lm(electra, sizes, capsys):
     masked_lm = MaskedLM(sizes["discriminator"], mask_id=4, unmaskable_ids=(0, 2, 3))
     for model, metrics in (electra, GOOD), (masked_lm, {"val_mlm_loss": 3.0}):
-        warn = functools.partial(model.warnings, unigram=UNIGRAM)
+        warn = functools.partial(model.objectives.warnings, unigram=UNIGRAM)
         rows = [metrics | {"step": 50}]
         Warnings(warn, total=100, rows=rows).on_interval_end(60, metrics)
     assert capsys.readouterr().err == ""

@@ -165,7 +165,7 @@ def test_warns_of_a_generator_too_good_or_too_bad(sizes):
     for model in (Electra(**sizes), Teams(discriminator, generator_layers=1, **rest)):
 
         def warned(model=model, **changes):
-            found = model.warnings(
+            found = model.objectives.warnings(
                 metrics | changes, Unigram(5.0, 0.05), networks=("generator",)
             )
             return [text.split("(")[0] for text in found]
@@ -173,7 +173,9 @@ def test_warns_of_a_generator_too_good_or_too_bad(sizes):
         assert warned() == []  # of the discriminator nothing is said yet
         assert "restores most tokens" in warned(sampled_accuracy=0.9)[0]
         assert warned(mlm_loss=5.5) == ["the masked language model "]
-        everything = model.warnings(metrics | {"mlm_loss": 5.5}, Unigram(5.0, 0.05))
+        everything = model.objectives.warnings(
+            metrics | {"mlm_loss": 5.5}, Unigram(5.0, 0.05)
+        )
         assert len([*everything]) == 2
 
 

@@ -14,6 +14,7 @@ from safetensors.numpy import load_file
 
 from keras_corrupt.models import Electra, Teams
 from keras_corrupt.models.baselines import Unigram
+from keras_corrupt.objectives.replaced_tokens import ReplacedTokens
 from keras_corrupt.presets.named_variables import named_variables
 from keras_corrupt.tokenizers import load
 from keras_corrupt.training import (
@@ -78,26 +79,28 @@ def test_banner_and_closing_table(finished):
 
 def test_a_table_that_names_no_metric_is_refused_before_training(config, monkeypatch):
     names = {"rtd_acu": "replaced token detection AUC"}
-    monkeypatch.setattr(Electra, "metric_names", names)
-    with pytest.raises(ValueError, match="Electra.metric_names has rtd_acu, which are"):
+    monkeypatch.setattr(ReplacedTokens, "metric_names", names)
+    with pytest.raises(ValueError, match="Electra's objectives .* rtd_acu, which are"):
         pretrain(config)
     assert not os.path.exists(config.output)
 
 
 def test_closing_table_has_the_chance_of_selecting_right():
     model = Teams(ENCODER, generator_layers=1, mask_id=4, unmaskable_ids=(0, 2, 3))
-    metrics = dict.fromkeys(model.metric_names, 0.5) | {"replaced_fraction": 0.1}
+    names = model.objectives.metric_names
+    metrics = dict.fromkeys(names, 0.5) | {"replaced_fraction": 0.1}
     lines = report.table(model, metrics, Unigram(7.0, 0.05)).splitlines()
     assert (
         lines[-1].split() == "multi-word selection accuracy 0.500 0.167 chance".split()
     )
     assert lines[1].split() == "masked LM loss (nats) 0.500 7.000 unigram".split()
-    assert len(lines) == 1 + len(model.metric_names)
+    assert len(lines) == 1 + len(names)
 
 
 def test_closing_table_says_that_a_trivial_text_shows_nothing():
     model = Teams(ENCODER, generator_layers=1, mask_id=4, unmaskable_ids=(0, 2, 3))
-    metrics = dict.fromkeys(model.metric_names, 1.0) | {"replaced_fraction": 0.1}
+    names = model.objectives.metric_names
+    metrics = dict.fromkeys(names, 1.0) | {"replaced_fraction": 0.1}
     for share, is_trivial in ((0.5, False), (0.98, True)):
         text = report.table(model, metrics, Unigram(0.2, share))
         assert ("say nothing: 98% of the validation text is one token" in text) == (
