@@ -1,9 +1,12 @@
 """An encoder, or two of them, with the head that an objective reads."""
 
+import functools
+
 import keras
 
 from keras_corrupt.encoders import TransformerEncoder
 from keras_corrupt.heads import ReplacedTokenHead, VocabularyHead
+from keras_corrupt.heads.sequence import SequenceHead
 from keras_corrupt.kernels import fused_steps
 from keras_corrupt.models.generator_sizes import check_shared_sizes
 from keras_corrupt.objectives.cloze import states_around
@@ -108,6 +111,50 @@ class Discriminator(keras.Model):
     def activation_bytes(self, batch_size, length, num_masked, number_bytes):
         """Counts what a training step needs at its peak."""
         return self.encoder.activation_bytes(batch_size, length, number_bytes)
+
+
+class CorrectiveDiscriminator(Discriminator):
+    """A discriminator with a softmax over the vocabulary.
+
+    Neither head has a hidden layer: the probability of copying is a sigmoid of one
+    product (Meng et al., 2021, 3.3), and the vocabulary's softmax reads the encoder's
+    output as it is (appendix D: this is more stable).
+
+    Args:
+        encoder: Constructor arguments of `TransformerEncoder`.
+        corrects: Whether there is a softmax.
+        sequence_transform: Whether there is a `SequenceHead`.
+    """
+
+    head_class = functools.partial(ReplacedTokenHead, transform=False)
+
+    def __init__(self, encoder, corrects=True, sequence_transform=False, **kwargs):
+        super().__init__(encoder, **kwargs)
+        self.vocabulary_head = self.sequence_head = None
+        if corrects:
+            self.vocabulary_head = VocabularyHead(
+                self.encoder,
+                transform=False,
+                dtype=self.dtype_policy,
+                name="vocabulary_head",
+            )
+        if sequence_transform:
+            self.sequence_head = SequenceHead(
+                self.encoder, dtype=self.dtype_policy, name="sequence_head"
+            )
+
+    def flops(self, length, num_masked=0, training=False):
+        total = super().flops(length, num_masked, training)
+        if self.vocabulary_head is not None:
+            total += self.vocabulary_head.flops(num_masked)
+        return total
+
+    def activation_bytes(self, batch_size, length, num_masked, number_bytes):
+        total = super().activation_bytes(batch_size, length, num_masked, number_bytes)
+        if self.vocabulary_head is not None:
+            positions = batch_size * num_masked
+            total += self.vocabulary_head.activation_bytes(positions, number_bytes)
+        return total
 
 
 @fused_steps
