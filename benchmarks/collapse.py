@@ -30,7 +30,7 @@ import tyro
 from keras import ops
 
 from keras_corrupt.data import load_dataset_info
-from keras_corrupt.devices.distribution import ALONE
+from keras_corrupt.devices.distribution import ONE_DEVICE
 from keras_corrupt.encoders import TextModel
 from keras_corrupt.encoders.token_spread import token_spread
 from keras_corrupt.evaluation.gradients import GradientOf
@@ -191,7 +191,7 @@ def train(config):
         settings = {**config.as_dict(), "backend": keras.backend.backend()}
         write_line(file, {k: v for k, v in settings.items() if k != "data"})
         write_line(file, row(0, started))
-        batches = iter(runner.training_batches(info, config, 0, ALONE, []))
+        batches = iter(runner.training_batches(info, config, 0, ONE_DEVICE, []))
         for step in range(1, config.last_step + 1):
             measured = step % config.interval == 0
             before = arrays(model) if measured else None

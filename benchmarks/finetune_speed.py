@@ -16,7 +16,7 @@ from keras_corrupt.downstream import TextClassifier
 from keras_corrupt.downstream.batches import LENGTHS, make_batches
 from keras_corrupt.tasks.glue import GlueTask
 from keras_corrupt.training import AdamW
-from keras_corrupt.training.runner import xla_pays
+from keras_corrupt.training.runner import compiles_with_xla
 
 
 @dataclasses.dataclass
@@ -45,7 +45,7 @@ def measure(settings, name):
     model = TextClassifier.from_preset(
         settings.preset, max_length=settings.max_length, **task.model_arguments
     )
-    model.compile(AdamW(1e-5, global_clipnorm=1.0), jit_compile=xla_pays())
+    model.compile(AdamW(1e-5, global_clipnorm=1.0), jit_compile=compiles_with_xla())
     train = task.splits["train"].take(settings.examples)
     features = model.features(train.examples, train.labels)
     ways = {

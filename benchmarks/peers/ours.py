@@ -15,7 +15,7 @@ from benchmarks.peers import (
 from keras_corrupt.cross_view import CrossViewTagger
 from keras_corrupt.cross_view.text.sentences import Sentences
 from keras_corrupt.training import SGD, AdamW
-from keras_corrupt.training.runner import xla_pays
+from keras_corrupt.training.runner import compiles_with_xla
 
 SYSTEMS = {"electra": "Electra", "teams": "Teams", "scoring": "Electra"}
 DTYPES = {"bfloat16": "mixed_bfloat16", "float32": "float32"}
@@ -29,7 +29,7 @@ def make_step(system, batch_size, length, dtype):
     model = cls.from_preset("small", dtype=DTYPES[dtype])
     if system == "scoring":
         return scoring(model, batch_size, length)
-    model.compile(AdamW(5e-4, global_clipnorm=1.0), jit_compile=xla_pays())
+    model.compile(AdamW(5e-4, global_clipnorm=1.0), jit_compile=compiles_with_xla())
     ids = random_batch(batch_size, length)
     batch = {"token_ids": ids, "segment_ids": 0 * ids, "padding_mask": 0 * ids + 1}
     batches = tf.data.Dataset.from_tensors(batch).repeat()
@@ -58,7 +58,7 @@ def tagging(system, batch_size, length, dtype):
     model = tagger(sentences, dtype)
     model.compile(
         SGD(0.5, momentum=0.9, global_clipnorm=1.0, use_ema=True, ema_momentum=0.998),
-        jit_compile=xla_pays(),
+        jit_compile=compiles_with_xla(),
     )
     labels = model.classes_of(tags) if system == "tagging" else None
     batch = model.batches(Sentences(sentences), labels, batch_size).batch(0)

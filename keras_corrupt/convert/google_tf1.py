@@ -9,7 +9,7 @@ import warnings
 from keras_corrupt.convert.checkpoint import checkpoint_weights, prefix_of
 from keras_corrupt.convert.files import find_tokenizer, read_json
 from keras_corrupt.convert.systems import new_electra, new_electric, new_masked_lm
-from keras_corrupt.convert.weights import Format, in_common, measured, take
+from keras_corrupt.convert.weights import Format, assign_weights, in_common, measured
 
 HEAD_SIZE = 64
 _EMBEDDINGS = {
@@ -117,7 +117,7 @@ def read(path, options):
             names, "bert", "cls/predictions/transform", "cls/predictions/output_bias"
         )
         encoder = (model.encoder, encoder_format(names, "bert"))
-        take(weights, encoder, (model.network.head, head), unused=_UNUSED)
+        assign_weights(weights, encoder, (model.network.head, head), unused=_UNUSED)
         return model, ()
     if not any(name.startswith("electra/") for name in names):
         raise ValueError(f"{path}: its names begin with neither electra nor bert.")
@@ -128,14 +128,16 @@ def read(path, options):
     if not any(name.startswith("generator/encoder/") for name in names):
         model = new_electra(sizes, tokenizer)
         discriminator = model.discriminator
-        take(weights, (discriminator.encoder, main), (discriminator.head, head))
+        assign_weights(
+            weights, (discriminator.encoder, main), (discriminator.head, head)
+        )
         return model, ("generator",)
     form = encoder_format(names, "generator")
     common = in_common(weights, main, weights, form)
     model = new_electra(sizes, tokenizer, sizes_of("generator"), common)
     bias = "generator_predictions/output_bias"
     softmax = softmax_format(names, "generator", "generator_predictions", bias)
-    take(
+    assign_weights(
         weights,
         (model.discriminator.encoder, main),
         (model.discriminator.head, head),
@@ -162,7 +164,7 @@ def _read_electric(weights, sizes, tower, tokenizer):
         "cloze_predictions/output_bias",
         "head/",
     )
-    take(
+    assign_weights(
         weights,
         (model.discriminator.encoder, encoder_format(names, "electra")),
         (model.generator, Format(table | softmax.table, _KINDS)),

@@ -33,11 +33,11 @@ from keras_corrupt.convert.systems import (
 )
 from keras_corrupt.convert.weights import (
     Weights,
+    assign_weights,
     encoder_of,
-    give,
+    exported_weights,
     in_common,
     pytorch_format,
-    take,
 )
 from keras_corrupt.downstream.model import DownstreamModel
 from keras_corrupt.models import MaskedLM
@@ -252,7 +252,7 @@ def _take(weights, kind, network, head):
         warnings.warn(
             f"{weights.path} has an encoder alone; the head on it is new.", stacklevel=4
         )
-    take(weights, *targets, unused=_UNUSED)
+    assign_weights(weights, *targets, unused=_UNUSED)
 
 
 def _check_tied(weights):
@@ -287,19 +287,21 @@ def write(directory, model, options):
         return
     if isinstance(model, DownstreamModel):
         architecture, entries, arrays = hugging_face_tasks.head_of(model)
-        arrays |= give(encoder, encoder_format("electra."))
+        arrays |= exported_weights(encoder, encoder_format("electra."))
         _write(directory, model, encoder, "electra", architecture, arrays, entries)
         return
     discriminator, generator = discriminator_of(model), generator_of(model)
     if discriminator is not None:
-        arrays = give(discriminator.head, pytorch_format(_DISCRIMINATOR_HEAD))
-        arrays |= give(encoder, encoder_format("electra."))
+        arrays = exported_weights(
+            discriminator.head, pytorch_format(_DISCRIMINATOR_HEAD)
+        )
+        arrays |= exported_weights(encoder, encoder_format("electra."))
         _write(directory, model, encoder, "electra", "ElectraForPreTraining", arrays)
     elif generator is not None and generator.encoder is encoder:
         _write_masked_lm(directory, model, generator)
         return
     else:
-        arrays = give(encoder, encoder_format(""))
+        arrays = exported_weights(encoder, encoder_format(""))
         _write(directory, model, encoder, "electra", "ElectraModel", arrays)
     if generator is not None and "generator" not in options.left_out:
         (directory / "generator").mkdir()
@@ -317,8 +319,8 @@ def _write_masked_lm(directory, model, network, kind=None):
             "approximation. Convert `encoder` alone, or train with gelu."
         )
     prefix = _PREFIXES[kind]
-    arrays = give(encoder, encoder_format(prefix))
-    arrays |= give(network.head, pytorch_format(_HEADS[prefix]))
+    arrays = exported_weights(encoder, encoder_format(prefix))
+    arrays |= exported_weights(network.head, pytorch_format(_HEADS[prefix]))
     architecture = {"bert": "BertForMaskedLM", "electra": "ElectraForMaskedLM"}[kind]
     _write(directory, model, encoder, kind, architecture, arrays)
 

@@ -11,7 +11,12 @@ import numpy as np
 
 from keras_corrupt.convert.files import sizes_of
 from keras_corrupt.convert.systems import new_coco_lm
-from keras_corrupt.convert.weights import Weights, pytorch_format, take, transposed
+from keras_corrupt.convert.weights import (
+    Weights,
+    assign_weights,
+    pytorch_format,
+    transposed,
+)
 from keras_corrupt.encoders.position_bias import bucket_of
 from keras_corrupt.models import MaskedLM
 from keras_corrupt.presets.sizes import check_sizes
@@ -76,7 +81,7 @@ def read(path, config, weights):
     table = {ours: prefix + theirs for ours, theirs in _ENCODER.items()}
     form = pytorch_format(table, _to_ours(encoder))
     of_encoder = rf"{prefix}(embeddings|encoder|relative_attention_bias)\."
-    take(weights, (model.encoder, form), unused=rf"(?!{of_encoder}).*")
+    assign_weights(weights, (model.encoder, form), unused=rf"(?!{of_encoder}).*")
     warnings.warn(
         f"{weights.path}: of COCO-LM's models the encoder is read; heads are new, and "
         "there is no tokenizer: give it token ids that COCO-LM's own has made.",

@@ -6,7 +6,7 @@ any encoder of ours.
 
 import numpy as np
 
-from keras_corrupt.convert.weights import Weights, pytorch_format, take
+from keras_corrupt.convert.weights import Weights, assign_weights, pytorch_format
 from keras_corrupt.downstream import SpanExtractor, TextClassifier, TokenTagger
 
 _TAGGER_HEAD = {"dense": "classifier"}
@@ -71,7 +71,9 @@ def read(task, config, encoder, tokenizer, weights, form):
         model = TextClassifier(encoder, tokenizer, labels=labels, **common)
         weights, head = one_layer(weights, len(labels)), _TAGGER_HEAD
     targets = (model.encoder, form), (model.head, pytorch_format(head))
-    take(weights, *targets, unused=r".*position_ids|((bert|roberta)\.)?pooler\..*")
+    assign_weights(
+        weights, *targets, unused=r".*position_ids|((bert|roberta)\.)?pooler\..*"
+    )
     return model
 
 

@@ -16,11 +16,11 @@ from keras_corrupt.convert.systems import new_electra, new_masked_lm
 from keras_corrupt.convert.weights import (
     Format,
     Weights,
+    assign_weights,
     check_epsilon,
     encoder_of,
-    give,
+    exported_weights,
     split_heads,
-    take,
 )
 from keras_corrupt.models import MaskedLM
 from keras_corrupt.presets.sizes import check_sizes
@@ -111,7 +111,7 @@ def read(path, options):
     new = new_electra if name == "ElectraBackbone" else new_masked_lm
     model = new(encoder, find_tokenizer(path))
     form = encoder_format(encoder["num_heads"])
-    take(weights, (model.encoder, form), unused="pooled_dense/.*")
+    assign_weights(weights, (model.encoder, form), unused="pooled_dense/.*")
     warnings.warn(f"{path} has an encoder alone; the head on it is new.", stacklevel=3)
     return model, tuple(n for n in model.networks if n == "generator")
 
@@ -145,7 +145,7 @@ def write(directory, model, options):
     whole = encoder.embedding_size == encoder.hidden_size
     name = "BertBackbone" if whole else "ElectraBackbone"
     backbone = new_backbone(name, encoder.architecture)
-    arrays = give(encoder, encoder_format(encoder.num_heads))
+    arrays = exported_weights(encoder, encoder_format(encoder.num_heads))
     # Nothing here has been a pooler: theirs begins as tanh.
     hidden = encoder.hidden_size
     arrays |= {"pooled_dense/kernel": np.eye(hidden), "pooled_dense/bias": [0] * hidden}

@@ -21,13 +21,13 @@ from keras_corrupt.convert.systems import new_electra, new_masked_lm, new_teams
 from keras_corrupt.convert.weights import (
     Format,
     Weights,
+    assign_weights,
     check_epsilon,
     encoder_of,
-    give,
+    exported_weights,
     in_common,
     measured,
     split_heads,
-    take,
 )
 
 # === Names: paths of attributes ===
@@ -125,7 +125,7 @@ def read(path, options):
             "transform": "discriminator_projection",
             "classifier": "discriminator_head",
         }
-        take(
+        assign_weights(
             weights,
             (model.discriminator.encoder, main),
             (model.discriminator.head, head_format(head, "model")),
@@ -144,7 +144,9 @@ def read(path, options):
         warnings.warn(
             f"{path} has an encoder alone; the head on it is new.", stacklevel=3
         )
-    take(weights, *targets, unused=rf"{unused}|.*(next_sentence|classification).*")
+    assign_weights(
+        weights, *targets, unused=rf"{unused}|.*(next_sentence|classification).*"
+    )
     return model, ()
 
 
@@ -183,7 +185,7 @@ def _read_teams(graph, weights, tokenizer, approximate):
         "selection_head/norm": f"{mws}/layer_norm",
     }
     head = _format(graph, prefixed(_MASKED_LM, "model/masked_lm"))
-    take(
+    assign_weights(
         weights,
         (model.discriminator, _format(graph, table, heads)),
         (model.generator.encoder, encoder_format(generator, heads)),
@@ -243,7 +245,7 @@ def write(directory, model, options):
     check_epsilon(encoder)
     table = {o: f"encoder/{theirs}" for o, theirs in _ENCODER.items()}
     heads = split_heads(encoder.num_heads)
-    arrays = give(encoder, Format(table, _KINDS, to_theirs=heads))
+    arrays = exported_weights(encoder, Format(table, _KINDS, to_theirs=heads))
     # Nothing here has been a pooler: theirs begins as tanh.
     arrays |= {
         f"{_POOLER}/kernel": np.eye(encoder.hidden_size),

@@ -125,7 +125,7 @@ def pytorch_format(table, to_ours=transposed):
     return Format(table, _PYTORCH_KINDS, ".", transposed, to_ours)
 
 
-def give(network, form):
+def exported_weights(network, form):
     """Returns a network's weights as a format has them: name -> array.
 
     Args:
@@ -140,7 +140,7 @@ def give(network, form):
     }
 
 
-def take(weights, *targets, unused=None):
+def assign_weights(weights, *targets, unused=None):
     """Gives networks the weights of a file.
 
     Names and shapes are compared before anything is read. A position table that is

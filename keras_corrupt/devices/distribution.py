@@ -64,7 +64,7 @@ class Distribution:
             if self.handle is not None:
                 stack.enter_context(self.handle.scope())
             if self.processes > 1:
-                stack.enter_context(explained_loss())
+                stack.enter_context(explaining_lost_process())
             yield
 
     def check_batch(self, config):
@@ -174,11 +174,11 @@ class Distribution:
 
 
 #: One process on one device.
-ALONE = Distribution("none", ("default",), "no strategy")
+ONE_DEVICE = Distribution("none", ("default",), "no strategy")
 
 
 @contextlib.contextmanager
-def explained_loss():
+def explaining_lost_process():
     """Turns the errors that another process's end causes into one that tells."""
     try:
         yield

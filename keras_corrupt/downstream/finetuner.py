@@ -27,7 +27,10 @@ from keras_corrupt.models.pretrainer import Pretrainer
 from keras_corrupt.presets.registry import find_class
 from keras_corrupt.tasks.task import check_name, describe_skipped, describe_unseen
 from keras_corrupt.tokenizers.lost_text import describe_lost
-from keras_corrupt.training.out_of_memory import explained_shortage, of_fine_tuning
+from keras_corrupt.training.out_of_memory import (
+    memory_remedies,
+    of_fine_tuning,
+)
 
 #: Kind of a task -> class of its model.
 MODELS = {
@@ -234,7 +237,7 @@ class Finetuner:
         metric, curve, best, weights, seconds = self.task.main_metric, [], -1e9, None, 0
         for epoch in range(1, settings.epochs + 1):
             start = time.perf_counter()
-            with explained_shortage(self.shortage, model, settings):
+            with memory_remedies(self.shortage, model, settings):
                 loss = fit(model, batches, f"seed {seed}, epoch {epoch}")
             seconds += time.perf_counter() - start
             if not math.isfinite(loss):

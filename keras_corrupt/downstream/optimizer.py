@@ -1,7 +1,7 @@
 """The optimizer of a fine-tuning run, with lower rates for lower layers."""
 
 from keras_corrupt.training.optimizer import AdamW
-from keras_corrupt.training.runner import xla_pays
+from keras_corrupt.training.runner import compiles_with_xla
 from keras_corrupt.training.schedules import WarmupLinearDecay
 
 
@@ -32,7 +32,7 @@ def optimizer_of(settings, steps_per_epoch, num_layers, **kwargs):
 def compiled(model, settings, steps_per_epoch):
     """Returns a model compiled for a run: see `optimizer_of`."""
     optimizer = optimizer_of(settings, steps_per_epoch, model.encoder.num_layers)
-    model.compile(optimizer, jit_compile=xla_pays())
+    model.compile(optimizer, jit_compile=compiles_with_xla())
     # The model's may be another one around it, which scales the loss.
     model.optimizer.build(model.trainable_variables)
     return model

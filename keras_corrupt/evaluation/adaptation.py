@@ -27,7 +27,14 @@ class AdaptationConfig(PretrainConfig):
     """Settings of the task other than the paper's."""
 
     #: What is done with the result may differ when a run is continued.
-    FREE = (*PretrainConfig.FREE, "task", "text", "label", "seeds", "settings")
+    MAY_CHANGE = (
+        *PretrainConfig.MAY_CHANGE,
+        "task",
+        "text",
+        "label",
+        "seeds",
+        "settings",
+    )
 
 
 def of_preset(recipe, flags):

@@ -18,7 +18,7 @@ import numpy as np
 from keras_corrupt.downstream import kept_results
 from keras_corrupt.files.whole import whole_file
 from keras_corrupt.presets import load_preset
-from keras_corrupt.training.runner import xla_pays
+from keras_corrupt.training.runner import compiles_with_xla
 
 FORMAT = "keras_corrupt/teacher_outputs/1"
 
@@ -139,7 +139,7 @@ def _outputs_of(preset, name, model, features):
     teacher = load_preset(preset)
     if hasattr(teacher, "part"):
         teacher = teacher.part(name)
-    teacher.jit_compile = xla_pays()
+    teacher.jit_compile = compiles_with_xla()
     check_head(preset, _head(teacher), _head(model))
     if teacher.tokenizer.fingerprint != model.tokenizer.fingerprint:
         raise ValueError(

@@ -13,8 +13,11 @@ from keras_corrupt.multitask.annealing import gold_weight
 from keras_corrupt.multitask.multi_task_model import MultiTaskModel
 from keras_corrupt.presets.registry import registered_name
 from keras_corrupt.training.checkpoint import CheckpointError, Checkpoints
-from keras_corrupt.training.out_of_memory import explained_shortage, of_fine_tuning
-from keras_corrupt.training.runner import xla_pays
+from keras_corrupt.training.out_of_memory import (
+    memory_remedies,
+    of_fine_tuning,
+)
+from keras_corrupt.training.runner import compiles_with_xla
 
 
 class Trainer:
@@ -59,7 +62,7 @@ class Trainer:
             },
         )
         for part in fresh.parts:
-            part.jit_compile = xla_pays()
+            part.jit_compile = compiles_with_xla()
         compiled(fresh, self.settings, self.steps_per_epoch)
         if self.model is None:
             self.model = fresh
@@ -107,7 +110,7 @@ class Trainer:
                 first_pass=epoch,
             )
             start = time.perf_counter()
-            with explained_shortage(self.shortage, model):
+            with memory_remedies(self.shortage, model):
                 loss = fit(model, batches, f"seed {seed}, epoch {epoch + 1}")
             seconds = time.perf_counter() - start
             curve.append({"epoch": epoch + 1, "loss": loss, "seconds": seconds})

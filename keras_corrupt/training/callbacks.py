@@ -11,7 +11,7 @@ import keras
 import numpy as np
 from keras import ops
 
-from keras_corrupt.devices.distribution import ALONE
+from keras_corrupt.devices.distribution import ONE_DEVICE
 from keras_corrupt.files.whole import write_whole
 from keras_corrupt.training.phases import WHOLE_RUN
 
@@ -257,7 +257,7 @@ class Intervals(keras.callbacks.Callback):
         step,
         validate,
         listeners,
-        distribution=ALONE,
+        distribution=ONE_DEVICE,
         phase=WHOLE_RUN,
     ):
         super().__init__()

@@ -9,7 +9,7 @@ from pathlib import Path
 import keras
 import numpy as np
 
-from keras_corrupt.devices.distribution import ALONE
+from keras_corrupt.devices.distribution import ONE_DEVICE
 from keras_corrupt.files.whole import partial_of, whole_file
 from keras_corrupt.presets.named_variables import named_variables
 from keras_corrupt.training.phases import WHOLE_RUN
@@ -44,7 +44,7 @@ class Checkpoints:
     """
 
     def __init__(
-        self, directory, keep=2, distribution=ALONE, data=None, data_is="examples"
+        self, directory, keep=2, distribution=ONE_DEVICE, data=None, data_is="examples"
     ):
         self.directory = Path(directory)
         self.keep = keep

@@ -8,7 +8,7 @@ import keras
 import numpy as np
 from keras import ops
 
-from keras_corrupt.devices.distribution import ALONE
+from keras_corrupt.devices.distribution import ONE_DEVICE
 from keras_corrupt.encoders import TextModel
 from keras_corrupt.encoders.token_spread import token_spread
 from keras_corrupt.files.whole import write_whole
@@ -126,7 +126,7 @@ def remedy_for(config):
 # === Recovery ===
 
 
-def recovering(train, config, output, devices=ALONE):
+def recovering(train, config, output, devices=ONE_DEVICE):
     """Trains, and goes back to the last checkpoint where the model dies.
 
     `run.json` tells of each return, so that the run goes on in the same way after it

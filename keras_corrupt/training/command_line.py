@@ -12,7 +12,7 @@ import tyro
 from keras_corrupt.devices.interrupts import ends_in_a_line
 from keras_corrupt.devices.log_level import hide_start_up_lines
 from keras_corrupt.training import keras_stand_in
-from keras_corrupt.training.data_of_run import check_flags, names_of
+from keras_corrupt.training.example_settings import check_flags, names_of
 from keras_corrupt.training.smaller_runs import note, of_smaller_run, tokens
 
 

@@ -268,7 +268,7 @@ class PretrainConfig:
     #: project may have been moved. See `record_examples`.
     FILES = ("corpus", "data", "vocabulary", "init_from")
     #: Fields that may differ when a run is continued.
-    FREE = (
+    MAY_CHANGE = (
         *("output", "workers", "validation_batches", "keep_presets", "recover"),
         *("at_once", "devices", "strategy", "coordinator", "processes", "process_id"),
     )
@@ -276,7 +276,7 @@ class PretrainConfig:
     def as_dict(self):
         """Returns the fields that a continued run must agree with, JSON-ready."""
         fields = json.loads(json.dumps(dataclasses.asdict(self)))
-        return {name: v for name, v in fields.items() if name not in self.FREE}
+        return {name: v for name, v in fields.items() if name not in self.MAY_CHANGE}
 
     @classmethod
     def compared(cls, settings):

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from keras_corrupt.devices.distribution import ALONE
+from keras_corrupt.devices.distribution import ONE_DEVICE
 
 
 class KeptPresets:
@@ -15,7 +15,7 @@ class KeptPresets:
         distribution: The run's `Distribution`.
     """
 
-    def __init__(self, model, directory, every, distribution=ALONE):
+    def __init__(self, model, directory, every, distribution=ONE_DEVICE):
         self.model, self.directory, self.every = model, directory, every
         self.distribution = distribution
 

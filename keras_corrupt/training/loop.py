@@ -4,7 +4,7 @@ Pretraining uses it for each of its phases; any compiled `keras.Model` can be tr
 by it, whatever its batches are.
 """
 
-from keras_corrupt.devices.distribution import ALONE
+from keras_corrupt.devices.distribution import ONE_DEVICE
 from keras_corrupt.training.callbacks import Intervals, Progress, RunLog, Warnings
 from keras_corrupt.training.compiled_memory import CompiledMemory
 from keras_corrupt.training.phases import WHOLE_RUN
@@ -28,7 +28,7 @@ def train(
     watch=None,
     listeners=(),
     phase=WHOLE_RUN,
-    devices=ALONE,
+    devices=ONE_DEVICE,
     at_once=1,
 ):
     """Trains until so many steps are done, or until the user stops it.

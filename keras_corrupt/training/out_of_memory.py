@@ -18,7 +18,7 @@ class OutOfMemoryError(RuntimeError):
 
 
 @contextlib.contextmanager
-def explained_shortage(describe, *args):
+def memory_remedies(describe, *args):
     """Turns the backend's error for want of memory into an `OutOfMemoryError`.
 
     Args:

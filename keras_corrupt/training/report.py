@@ -6,7 +6,7 @@ import keras
 import numpy as np
 
 from keras_corrupt.encoders.cost import training_flops
-from keras_corrupt.training.data_of_run import describe
+from keras_corrupt.training.example_settings import describe
 from keras_corrupt.training.memory import process_bytes, training_bytes
 
 

@@ -27,10 +27,13 @@ from keras_corrupt.training.collapse import (
     remedy_for,
 )
 from keras_corrupt.training.config import PretrainConfig
-from keras_corrupt.training.data_of_run import DECIDED, with_data
+from keras_corrupt.training.example_settings import EXAMPLE_SETTINGS, with_data
 from keras_corrupt.training.kept_presets import KeptPresets
 from keras_corrupt.training.optimizer import AdamW
-from keras_corrupt.training.out_of_memory import explained_shortage, of_pretraining
+from keras_corrupt.training.out_of_memory import (
+    memory_remedies,
+    of_pretraining,
+)
 from keras_corrupt.training.phases import (
     WHOLE_RUN,
     Phase,
@@ -98,7 +101,10 @@ def pretrain(config):
                     output,
                     settings,
                     PretrainConfig.compared,
-                    uncompared=("accumulate", *(DECIDED if config.data else ())),
+                    uncompared=(
+                        "accumulate",
+                        *(EXAMPLE_SETTINGS if config.data else ()),
+                    ),
                 )
             ),
             first_only=True,
@@ -185,7 +191,7 @@ def run(config, output, devices, where):
         compile_model(model, config, devices.strategy, phase)
         if config.init_from and not before:
             before = validate_before(model, held_out, output, devices)
-        with explained_shortage(of_pretraining, config, model, devices, checkpoints):
+        with memory_remedies(of_pretraining, config, model, devices, checkpoints):
             finished = loop.train(
                 model,
                 lambda step: training_batches(info, config, step, devices, mixed),
@@ -243,7 +249,7 @@ class HeldOut:
     """
 
     def __init__(self, validation, mixed, config, devices, model):
-        self.spreads = TokenSpreads(model, xla_pays(devices.strategy))
+        self.spreads = TokenSpreads(model, compiles_with_xla(devices.strategy))
         size = config.batch_size // config.accumulate
         self.own = devices.part_of(validation, size)
         self.others = []
@@ -340,11 +346,11 @@ def compile_model(model, config, strategy="none", phase=None):
         use_ema=bool(config.ema),
         ema_momentum=config.ema or 0.99,
     )
-    model.compile(optimizer=optimizer, jit_compile=xla_pays(strategy))
+    model.compile(optimizer=optimizer, jit_compile=compiles_with_xla(strategy))
     optimizer.build(model.trainable_variables)
 
 
-def xla_pays(strategy="none"):
+def compiles_with_xla(strategy="none"):
     """Whether to compile whole steps.
 
     Not on CPUs, where TensorFlow is faster, nor under its strategies, whose steps span

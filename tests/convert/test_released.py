@@ -16,7 +16,7 @@ from keras_corrupt.convert import conversion, google_tf1
 from keras_corrupt.convert import keras_hub as keras_hub_format
 from keras_corrupt.convert.hugging_face import find_weights
 from keras_corrupt.convert.options import Options
-from keras_corrupt.convert.weights import Weights, take
+from keras_corrupt.convert.weights import Weights, assign_weights
 from keras_corrupt.models import Electra, MaskedLM, Teams
 from tests.fixtures.hollow import restore
 
@@ -139,6 +139,8 @@ def test_keras_hubs_presets_have_a_place(name, without_values):
     shapes = {v.path: tuple(v.shape) for v in backbone.weights}
     model = MaskedLM(encoder)
     form = keras_hub_format.encoder_format(hidden // 64)
-    take(Weights(name, shapes, None), (model.encoder, form), unused="pooled_dense/.*")
+    assign_weights(
+        Weights(name, shapes, None), (model.encoder, form), unused="pooled_dense/.*"
+    )
     pooler = {"pooled_dense/kernel", "pooled_dense/bias"}
     assert shapes.keys() - without_values["taken"] == pooler

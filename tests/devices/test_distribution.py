@@ -13,10 +13,10 @@ import pytest
 import tensorflow as tf
 
 from keras_corrupt.devices import replicas
-from keras_corrupt.devices.distribution import ALONE, Distribution, selected
+from keras_corrupt.devices.distribution import ONE_DEVICE, Distribution, selected
 from keras_corrupt.models import Electra
 from keras_corrupt.training import PretrainConfig
-from keras_corrupt.training.runner import xla_pays
+from keras_corrupt.training.runner import compiles_with_xla
 from tests.training.conftest import with_devices
 
 SCRIPT = Path(__file__).with_name("train_on_devices.py")
@@ -218,7 +218,7 @@ def test_the_line_of_the_banner():
 
 
 def test_steps_over_several_tensorflow_devices_are_not_compiled_whole():
-    assert not xla_pays("mirrored") and not xla_pays("tpu")
+    assert not compiles_with_xla("mirrored") and not compiles_with_xla("tpu")
 
 
 def test_a_batch_that_cannot_be_split():
@@ -251,7 +251,7 @@ def test_shares_of_the_processes_are_the_batch():
     )
     np.testing.assert_array_equal(whole[:19], array)
     np.testing.assert_array_equal(whole[19:], np.zeros((5, 1)))
-    assert ALONE.part_of(batches, 8) is batches
+    assert ONE_DEVICE.part_of(batches, 8) is batches
 
 
 # === Agreement ===
@@ -262,9 +262,9 @@ def test_an_error_is_the_caller_s_own():
         raise OSError("disk full")
 
     with pytest.raises(OSError, match="disk full"):
-        ALONE.in_all_processes(fail)
-    assert ALONE.in_all_processes(lambda: 7, first_only=True) == 7
-    second = dataclasses.replace(ALONE, process=1)
+        ONE_DEVICE.in_all_processes(fail)
+    assert ONE_DEVICE.in_all_processes(lambda: 7, first_only=True) == 7
+    second = dataclasses.replace(ONE_DEVICE, process=1)
     assert second.in_all_processes(fail, first_only=True) is None
 
 

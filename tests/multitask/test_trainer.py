@@ -10,7 +10,7 @@ from keras_corrupt.models.fine_tuning import FineTuningSettings
 from keras_corrupt.multitask import MultiTaskModel
 from keras_corrupt.multitask.strategies import STRATEGIES
 from keras_corrupt.multitask.trainer import Trainer
-from keras_corrupt.training.runner import xla_pays
+from keras_corrupt.training.runner import compiles_with_xla
 from tests.downstream.conftest import ENCODER, scrambled
 from tests.multitask.conftest import EXAMPLES, LABELS, TASKS
 
@@ -36,7 +36,7 @@ def trained(tokenizer, labels=LABELS, **kwargs):
     model = MultiTaskModel(ENCODER, tokenizer, {name: TASKS[name] for name in names})
     features = model.features({name: EXAMPLES[name] for name in names}, labels)
     # Adam would make much of the rounding where a gradient is zero.
-    model.compile(keras.optimizers.SGD(0.1), jit_compile=xla_pays())
+    model.compile(keras.optimizers.SGD(0.1), jit_compile=compiles_with_xla())
     model.fit(model.batches(features, 8, **kwargs), epochs=2, verbose=0, shuffle=False)
     return [np.array(v) for v in model.trainable_variables]
 

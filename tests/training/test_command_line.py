@@ -7,7 +7,7 @@ import pytest
 
 from keras_corrupt.training import PretrainConfig
 from keras_corrupt.training.command_line import parse
-from keras_corrupt.training.data_of_run import names_of
+from keras_corrupt.training.example_settings import names_of
 from keras_corrupt.training.smaller_runs import note
 
 RECIPE = PretrainConfig(

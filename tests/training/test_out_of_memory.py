@@ -15,7 +15,7 @@ from keras_corrupt.training.command_line import main
 from keras_corrupt.training.memory import remat_bytes
 from keras_corrupt.training.out_of_memory import (
     OutOfMemoryError,
-    explained_shortage,
+    memory_remedies,
     of_fine_tuning,
 )
 from keras_corrupt.training.runner import Path
@@ -29,7 +29,7 @@ def exhaust_memory():
 
 def test_the_backends_error_is_explained():
     with pytest.raises(OutOfMemoryError, match="^too large$") as caught:
-        with explained_shortage(str, "too large"):
+        with memory_remedies(str, "too large"):
             exhaust_memory()
     assert re.search("(?i)out of memory|OOM", str(caught.value.__cause__))
 
@@ -39,7 +39,7 @@ def test_a_full_disk_is_another_error():
 
     full = tf.errors.ResourceExhaustedError(None, None, "No space left on device")
     with pytest.raises(tf.errors.ResourceExhaustedError, match="No space left"):
-        with explained_shortage(str, "too large"):
+        with memory_remedies(str, "too large"):
             raise full
 
 

@@ -11,7 +11,7 @@ from keras_corrupt.cross_view.presets import PRESETS
 from keras_corrupt.cross_view.run.optimizer import compiled
 from keras_corrupt.cross_view.run.sentences import SentenceRun, check_task, word_model
 from keras_corrupt.cross_view.run.start import start_from_vectors
-from keras_corrupt.training.runner import xla_pays
+from keras_corrupt.training.runner import compiles_with_xla
 
 #: Kinds of tasks that are learned together. The thesis, too, leaves out translation.
 KINDS = ("tagging", "dependency_parsing")
@@ -39,7 +39,7 @@ class SeveralTasksRun(SentenceRun):
                 arguments["label_smoothing"] = 0.0
             part = word_model(task, self.start, config, **arguments)
             part.modules_learn_labels = config.labelled_first > 0
-            part.compile(jit_compile=xla_pays())
+            part.compile(jit_compile=compiles_with_xla())
             parts[task.name] = part
             arguments = config.model_arguments() | {"encoder": part.encoder}
         if config.word_vectors:

@@ -172,7 +172,7 @@ class CrossViewConfig:
     """Shrink everything, to see that it runs."""
 
     #: Fields that may differ when a run is continued.
-    FREE = ("output",)
+    MAY_CHANGE = ("output",)
     #: Fields that name files, also those of recipes: a continued run compares what is
     #: in them, since a project may have been moved.
     FILES = ("unlabelled", "word_vectors", "train", "dev", "test", "task_file")
@@ -266,7 +266,7 @@ class CrossViewConfig:
     def as_dict(self):
         """Returns the fields that a continued run must agree with, JSON-ready."""
         fields = dataclasses.asdict(self)
-        fields = {name: fields[name] for name in fields if name not in self.FREE}
+        fields = {name: fields[name] for name in fields if name not in self.MAY_CHANGE}
         return {n: [*v] if isinstance(v, tuple) else v for n, v in fields.items()}
 
 

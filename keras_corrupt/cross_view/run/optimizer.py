@@ -8,7 +8,7 @@ import numpy as np
 from keras_corrupt.downstream import optimizer as fine_tuning
 from keras_corrupt.downstream.finetuner import pretraining_class
 from keras_corrupt.models.fine_tuning import size_of
-from keras_corrupt.training.runner import xla_pays
+from keras_corrupt.training.runner import compiles_with_xla
 from keras_corrupt.training.schedules import InverseRootDecay, LateLinearDecay
 from keras_corrupt.training.sgd import SGD
 
@@ -25,7 +25,7 @@ def compiled(model, config, task):
     if config.mean_teacher:
         model.learn_from_average(config.mean_teacher)
     optimizer = optimizer_of(config, model, task)
-    model.compile(optimizer, jit_compile=xla_pays())
+    model.compile(optimizer, jit_compile=compiles_with_xla())
     optimizer.build(model.trainable_variables)
     return model
 

@@ -26,7 +26,7 @@ from keras_corrupt.files.whole import write_whole
 from keras_corrupt.training import loop, report
 from keras_corrupt.training.callbacks import read_metrics
 from keras_corrupt.training.checkpoint import Checkpoints
-from keras_corrupt.training.out_of_memory import explained_shortage
+from keras_corrupt.training.out_of_memory import memory_remedies
 from keras_corrupt.training.run_directory import record_examples, run_directory
 
 
@@ -59,7 +59,7 @@ def train(task, config):
     settings = {**config.as_dict(), "backend": keras.backend.backend()}
     with (
         run_directory(output, settings, uncompared=run.uncompared),
-        explained_shortage(config.too_little_memory),
+        memory_remedies(config.too_little_memory),
     ):
         record_examples(output, run.fingerprints, "This command")
         data = fingerprint(run.fingerprints)

@@ -6,7 +6,7 @@ import re
 from keras_corrupt.data import load_dataset_info
 
 #: Fields of `PretrainConfig` that tell how examples are made.
-DECIDED = (
+EXAMPLE_SETTINGS = (
     *("corpus", "vocabulary", "tokenizer", "vocabulary_size", "lowercase"),
     *("strip_accents", "language_neutral", "documents", "validation_fraction"),
     *("on_bad_bytes", "on_bad_rows", "grow_vocabulary"),
@@ -22,7 +22,9 @@ def made_with(info):
     names = tuple(source["name"] for source in info.corpus)
     size = info.settings["vocabulary_size"] or info.vocabulary_size
     known = {"corpus": names, "vocabulary": None, "vocabulary_size": size}
-    return {name: info.settings[name] for name in DECIDED if name not in known} | known
+    return {
+        name: info.settings[name] for name in EXAMPLE_SETTINGS if name not in known
+    } | known
 
 
 def with_data(config):
@@ -44,7 +46,7 @@ def check_flags(config, flags):
         flags: The command line that it was read from, a list of strings.
     """
     given = names_of(flags)
-    asked = [name for name in DECIDED if name in given]
+    asked = [name for name in EXAMPLE_SETTINGS if name in given]
     decided = with_data(config) if asked else config
     for name in asked:
         value, known = getattr(config, name), getattr(decided, name)
