@@ -24,7 +24,7 @@ class RotaryPositions(keras.layers.Layer):
 
     >>> rotary = RotaryPositions(size=2, theta=10_000)
     >>> x = np.array([[[[1.0, 0.0]], [[1.0, 0.0]]]])  # two tokens, one head
-    >>> np.array(rotary(x)).round(3)[0, 1, 0].tolist()  # turned by 1 radian
+    >>> [round(float(n), 3) for n in rotary(x)[0, 1, 0]]  # turned by 1 radian
     [0.54, 0.841]
     """
 

@@ -183,11 +183,13 @@ def test_warns_of_a_generator_too_good_or_too_bad(sizes):
 def test_sizes_that_its_weights_have_not(config, finished, tmp_path, model):
     preset = str(finished.directory / "preset")
     main = "encoder" if model == "MaskedLM" else "discriminator"
-    for name, value in [("num_layers", 2), ("hidden_size", 32), ("max_length", 33)]:
+    sizes = [("num_layers", 2), ("hidden_size", 32), ("max_length", 33)]
+    trained = ENCODER | {"norm": "post"}
+    for name, value in [*sizes, ("norm", "pre")]:
         wrong = dataclasses.replace(
             config, model=model, init_from=preset, objective={main: {name: value}}
         )
-        had = f"{name}={ENCODER[name]}"
+        had = f"{name}={trained[name]}"
         message = f"--{main}.{name} {value}: .* {preset} are of {had}. Leave it out"
         with pytest.raises(ValueError, match=message):
             pretrain(wrong)
