@@ -54,11 +54,11 @@ class AllTokensMLM(GeneratorDiscriminator):
     Clark's thesis, 5.4.3, where it stands between BERT and ELECTRA. A generator's
     samples take the places of some tokens, and the network predicts every token of the
     original, by copying what it reads with a probability that it learns, and else by
-    a softmax. Its loss is that of the mixture alone: what is copied, it learns by that.
+    a softmax. The mixture alone is its loss, and teaches it what to copy.
     Both networks train together, and share token and position embeddings as in ELECTRA.
 
-    Inputs are as for `MaskedLM`. The `Detections`, and the metrics of replaced token
-    detection, are those of not copying.
+    Inputs are as for `MaskedLM`. Its `Detections`, and the metrics of replaced token
+    detection, tell what it does not copy.
 
     Args:
         discriminator: The `TransformerEncoder` that is kept, or its constructor

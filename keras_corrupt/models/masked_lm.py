@@ -11,8 +11,8 @@ from keras_corrupt.models.pretrainer import Pretrainer
 from keras_corrupt.models.sizes import ENCODERS
 from keras_corrupt.objectives.masked_tokens import MaskedTokens, masked_lm_loss
 
-#: Sizes: Clark's thesis, 5.2.3 and table 5.1: BERT-Small, BERT-Base and BERT-Large have
-#: those of the ELECTRA discriminator of the same name (`tiny` is ours).
+#: Sizes: Clark's thesis, 5.2.3 and table 5.1: BERT-Small, BERT-Base and BERT-Large are
+#: as large as the ELECTRA discriminators of these names (`tiny` is ours).
 PRESETS = {
     name: {"encoder": encoder, "mask_rate": 0.15} for name, encoder in ENCODERS.items()
 }

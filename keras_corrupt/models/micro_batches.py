@@ -9,7 +9,7 @@ Gradients can be added up only once all terms' weights are known. These depend o
 and draws, not on what networks compute; so a first pass finds them, of which compilers
 leave the networks out, and the second makes the same draws.
 
-What is compared with a batch's other texts is compared with those of its part.
+Objectives that compare texts compare the texts of one part.
 """
 
 from collections.abc import Mapping

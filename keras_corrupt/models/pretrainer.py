@@ -237,7 +237,7 @@ class Pretrainer(TextModel):
 
         Args:
             inputs: What `keras_corrupt.encoders.text_model.text_inputs` takes.
-            training: Whether they are those of a training step.
+            training: Whether a training step reads them.
 
         Returns:
             A dict of arrays `[batch * masks, length]`; see `Masker.repeated`.
@@ -339,7 +339,7 @@ class Pretrainer(TextModel):
         return replica_loss(total + loss.added_losses(self) / parts)
 
     def weighted_terms(self, x, outputs, training, sample_weight=None):
-        """Returns term name -> (values, weights), those of whole sequences included."""
+        """Returns term name -> (values, weights); weights of sequences are in them."""
         if sample_weight is None and isinstance(x, Mapping):
             sample_weight = x.get("sample_weight")
         if sample_weight is not None and training:

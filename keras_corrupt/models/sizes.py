@@ -1,6 +1,6 @@
 """The encoders' sizes: Clark's thesis, table 5.1, and modern ones.
 
-The thesis's are those of its discriminators, which are BERT's; TEAMS has them, too.
+The thesis's discriminators have BERT's sizes; so have TEAMS's.
 `tiny` is ours, for CPUs and tests. A size is the keyword arguments of
 `TransformerEncoder`.
 

@@ -4,7 +4,7 @@
 
 The views of a text are its corrupted form and a crop of it: s and s+ are the vectors of
 their first positions, [CLS], and s' goes through the views of all texts of the batch
-but s. The metrics are those of the paper's figure 7.
+but s. Figure 7 shows the metrics.
 """
 
 from typing import NamedTuple
@@ -92,7 +92,7 @@ class LogMean(keras.metrics.Mean):
     """The logarithm of a mean."""
 
     def result(self):
-        # Of no values the mean is 0; of opposite vectors it is exp(-8), the least.
+        # The mean of no values is 0; opposite vectors have exp(-8), the least.
         return ops.log(ops.maximum(super().result(), ops.exp(-8.0)))
 
 

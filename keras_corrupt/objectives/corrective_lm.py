@@ -7,7 +7,7 @@
 x is the text, x~ the text with the auxiliary network's samples, h_t what the main
 network makes of position t of x~, and p_copy(1|h_t) the probability that x~_t is the
 original, through which L_LM has no gradient. L_copy is replaced token detection with
-the labels reversed. The metrics are those of the paper's figures 1, 5 and 8.
+the labels reversed. Figures 1, 5 and 8 show the metrics.
 """
 
 from typing import NamedTuple

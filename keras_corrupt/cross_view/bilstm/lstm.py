@@ -30,7 +30,7 @@ def lstm_weights(width, hidden, projection):
     bias starts at 1 (Jozefowicz et al., 2015).
 
     Args:
-        width: Of what it reads.
+        width: The width of its input.
         hidden: Width of its cell.
         projection: Width of its output.
     """

@@ -124,7 +124,7 @@ def unlabelled_images(config, labelled):
     if not config.unlabelled:
         return np.zeros((0, *shape), "uint8")
     if config.unlabelled == ("shapes",):
-        # Of other seeds than a recipe's own.
+        # Their seeds are not a recipe's own.
         images, _ = draw_shapes(min(config.max_unlabelled, 2_000), seed=2)
     else:
         images, _ = read_images(config.unlabelled)

@@ -6,7 +6,7 @@ output/predictions     what it predicts for every split but the training one
 output/results.json    its metrics on these
 output/metrics.csv, curves.png, checkpoints, tensorboard
 
-Of several tasks each leaves the first three in output/TASK.
+A run of several tasks leaves the first three in output/TASK, for each task.
 """
 
 import contextlib
