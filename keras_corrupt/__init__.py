@@ -37,7 +37,7 @@ __all__ += ["__version__"]
 
 #: Part -> its classes that a `.keras` file can name, before anything is imported.
 KERAS_CLASSES = {
-    "encoders": ("Dense", "TransformerEncoder"),
+    "encoders": ("Dense", "GatedDense", "TransformerEncoder"),
     "models": (
         "AdversarialElectra",
         "AllTokensMLM",
