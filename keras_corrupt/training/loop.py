@@ -25,6 +25,7 @@ def train(
     tokens_per_step=0,
     warnings=None,
     judged_at=None,
+    vital=(),
     watch=None,
     listeners=(),
     phase=WHOLE_RUN,
@@ -54,6 +55,7 @@ def train(
         tokens_per_step: Token slots in a step, for the log.
         warnings: See `Warnings`.
         judged_at: Steps after which these are final; `total` if not given.
+        vital: Validation metrics that the progress line has: see `Progress`.
         watch: A `CollapseWatch`.
         listeners: What else is told of each interval, in all processes: see
             `Intervals`.
@@ -70,7 +72,6 @@ def train(
         CollapseError: The model has died.
         CheckpointError: A checkpoint could not be written or read.
     """
-    vital = getattr(getattr(model, "objectives", None), "vital_metrics", ())
     while (step := checkpoints.restore(model, phase)) < steps:
         if step == first_step and start is not None:
             start()

@@ -210,6 +210,7 @@ def run(config, output, devices, where):
                     model.objectives.warnings, unigram=unigram, networks=phase.networks
                 ),
                 judged_at=first_step + phase.steps if phase.networks else None,
+                vital=model.objectives.vital_metrics,
                 watch=CollapseWatch(
                     model.collapse,
                     first_step,
