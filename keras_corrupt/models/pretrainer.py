@@ -11,6 +11,7 @@ from keras_corrupt.devices.replicas import SeedGenerator, replica_loss
 from keras_corrupt.encoders import TextModel, TransformerEncoder
 from keras_corrupt.kernels import fused_steps
 from keras_corrupt.models import fine_tuning, micro_batches
+from keras_corrupt.models.flat_outputs import FlatOutputs
 from keras_corrupt.models.options import check_arguments
 from keras_corrupt.objectives import loss
 from keras_corrupt.objectives.objectives import Objectives
@@ -350,7 +351,14 @@ class Pretrainer(TextModel):
             terms[name] = values, loss.of_sequences(weights, sample_weight)
         return terms
 
-    # === Presets ===
+    # === Files ===
+
+    def export(self, *args, **kwargs):
+        """Exports the model: see `TextModel.export`.
+
+        The outputs are arrays by names such as `mlm_logits` and `corrupted_token_ids`.
+        """
+        return FlatOutputs(self).export(*args, **kwargs)
 
     @classmethod
     def from_preset(cls, preset, tokenizer=None, **overrides):

@@ -255,7 +255,7 @@ def test_an_export_reads_any_length(tmp_path, ids):
         )
     model.export(tmp_path / "model", verbose=False)
     loaded = tf.saved_model.load(str(tmp_path / "model"))
-    assert loaded.serve(part)["mlm"].logits.shape == (6, 2, 50)
+    assert loaded.serve(part)["mlm_logits"].shape == (6, 2, 50)
 
 
 # === Presets ===

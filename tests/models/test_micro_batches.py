@@ -90,7 +90,7 @@ def test_several_masks_give_the_mean_update_of_each(parts, batch, monkeypatch):
         masked = {"masked_positions": positions, "masked_weights": weights}
         alone.append(updated(make_model("masked_lm"), batch | masked, 1)[1])
     model = make_model("masked_lm")
-    model.num_masks = 2
+    model.masker.options["num_masks"] = 2
     texts = {n: x for n, x in batch.items() if not n.startswith("masked_")}
     _, changes = updated(model, texts, parts)
     mean = [np.mean(both, axis=0) for both in zip(*alone, strict=True)]
