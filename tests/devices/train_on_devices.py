@@ -92,7 +92,7 @@ def train(system, setting, devices, at_once):
         variable.assign(start + rng.normal(0.0, 0.1, variable.shape))
     settings = {"micro_batches": 1, "num_masks": 1, **SETTINGS[setting]}
     model.micro_batches = settings.pop("micro_batches")
-    model.num_masks = settings.pop("num_masks")
+    num_masks = model.masker.options["num_masks"] = settings.pop("num_masks")
     # A large epsilon: Adam divides by the gradient's size, and would magnify the
     # rounding errors of tiny gradients.
     optimizer = AdamW(
@@ -104,7 +104,7 @@ def train(system, setting, devices, at_once):
     model.compile(optimizer, jit_compile=COMPILED, steps_per_execution=at_once)
     batches = dataset(STEPS)
     with pytest.MonkeyPatch.context() as patch:
-        if model.num_masks > 1:
+        if num_masks > 1:
             batches = batches.map(without_masks)
             patch.setattr(masker, "choose_positions", first_positions)
         history = model.fit(
