@@ -54,7 +54,7 @@ setup(
     # The recipes are installed, too: `python -m keras_corrupt.recipes.electra_tiny`.
     packages=[*find_packages(include=["keras_corrupt*"]), "keras_corrupt.recipes"],
     package_dir={"keras_corrupt.recipes": "recipes"},
-    # Trained presets: models/<system>/<name>/, with a folder for each network.
+    # Trained presets: presets/<system>/<name>/, with a folder for each network.
     package_data={
         "keras_corrupt.presets": [
             "*/*/*.json",

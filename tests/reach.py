@@ -20,7 +20,7 @@ from tests.lists import SLOW
 from tests.test_build_file import PACKAGE, ROOT
 
 FULL_RUN = Path(__file__).with_name("full_run.txt")
-#: Seconds of one core. Two cores end the rest of `.ci/run` in 20 minutes.
+#: Seconds of one core, so that `.ci/run` may end within 25 minutes on two.
 BUDGET = 500
 PACKAGES = ("jax", "jaxlib", "keras", "numpy", "tensorflow", "tf-models-official")
 #: Folder or file of tests -> the code that they are about, if its name is another.

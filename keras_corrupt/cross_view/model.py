@@ -251,8 +251,8 @@ class CrossViewModel(keras.Model):
     def labelled_auxiliary(self, inputs, encoded, logits):
         """Returns a list of what auxiliary modules make of labelled sentences.
 
-        Zeros like the primary module's logits where there are none. The gradient is
-        that of the modules alone.
+        Zeros like the primary module's logits where there are none. Only the modules
+        get a gradient of them.
         """
         trained = {id(v) for module in self.auxiliary for v in module.variables}
         values = [

@@ -1,4 +1,4 @@
-"""How much what is learned without labels counts."""
+"""The weight of the loss without labels."""
 
 import keras
 from keras import ops

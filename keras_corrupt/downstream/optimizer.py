@@ -57,7 +57,7 @@ def rate_multipliers(num_layers, decay, rule="paper"):
 
     Clark's thesis, 5.2.4: with depth counted from the output, a part learns at
     `decay ** depth` times the rate. The head's depth is 0, the top layer's 1, with it
-    the final norm's, and that of the embeddings and of a position bias
+    the final norm's, and the depth of the embeddings and of a position bias is
     `num_layers + 1`. Released code counts one more below the head.
 
     Args:

@@ -16,7 +16,7 @@ class AdversarialGenerator(MaskedLMNetwork):
     """A masked language model that also foretells its reward at each position.
 
     Args:
-        encoder: Constructor arguments of `TransformerEncoder`.
+        encoder: A `TransformerEncoder`, or its constructor arguments.
     """
 
     def __init__(self, encoder, **kwargs):

@@ -12,8 +12,7 @@ import keras
 
 from keras_corrupt.heads import VocabularyHead
 from keras_corrupt.models.generator_discriminator import GeneratorDiscriminator
-from keras_corrupt.models.generator_sizes import complete_generator
-from keras_corrupt.models.networks import Discriminator, MaskedLMNetwork, sizes_of
+from keras_corrupt.models.networks import Discriminator, masked_lm_generator
 from keras_corrupt.models.sizes import DETECTORS
 from keras_corrupt.objectives.all_tokens import AllTokens
 from keras_corrupt.objectives.loss import check_weight
@@ -28,7 +27,7 @@ class CopyingNetwork(Discriminator):
     """A discriminator, which tells what to copy, and a softmax for the rest.
 
     Args:
-        encoder: Constructor arguments of `TransformerEncoder`.
+        encoder: A `TransformerEncoder`, or its constructor arguments.
     """
 
     def __init__(self, encoder, **kwargs):
@@ -99,15 +98,13 @@ class AllTokensMLM(GeneratorDiscriminator):
     ):
         super().__init__(discriminator, mask_rate=mask_rate, **kwargs)
         check_weight("lm_weight", lm_weight)
-        discriminator = self.with_padding(discriminator)
         self.discriminator = CopyingNetwork(
-            discriminator, dtype=self.dtype_policy, name="discriminator"
-        )
-        sizes = {"discriminator": sizes_of(discriminator), "generator": generator}
-        self.generator = MaskedLMNetwork(
-            {**complete_generator(sizes), "tied_to": self.discriminator.encoder},
+            self.with_padding(discriminator),
             dtype=self.dtype_policy,
-            name="generator",
+            name="discriminator",
+        )
+        self.generator = masked_lm_generator(
+            self.discriminator.encoder, generator, self.dtype_policy
         )
         self.corrupter = self.masked_lm_corrupter(
             keep_rate, temperature, exclude_original

@@ -29,7 +29,7 @@ class EnergyNetwork(Discriminator):
     """An encoder with an energy at every position: `call` gives `[batch, length]`.
 
     Args:
-        encoder: Constructor arguments of `TransformerEncoder`.
+        encoder: A `TransformerEncoder`, or its constructor arguments.
     """
 
     head_class = EnergyHead

@@ -11,6 +11,7 @@ from keras_corrupt.corruption.corrupters import MaskedLMCorrupter, TokenMasker
 from keras_corrupt.encoders import TransformerEncoder
 from keras_corrupt.models.networks import sizes_of
 from keras_corrupt.models.pretrainer import Pretrainer
+from keras_corrupt.objectives.replaced_tokens import ReplacedTokens
 from keras_corrupt.tokenizers.texts import text_tuples
 
 
@@ -72,7 +73,7 @@ class GeneratorDiscriminator(Pretrainer):
         Raises:
             ValueError: The model does not learn to detect.
         """
-        if "rtd" not in self.objectives and "nce" not in self.objectives:
+        if not any(isinstance(o, ReplacedTokens) for o in self.objectives.values()):
             raise ValueError(
                 f"{type(self).__name__} does not learn to tell replaced tokens from "
                 "original ones: score texts by a model that does, such as Electra."

@@ -8,7 +8,7 @@ from keras_corrupt.encoders import TransformerEncoder
 from keras_corrupt.heads import ReplacedTokenHead, VocabularyHead
 from keras_corrupt.heads.sequence import SequenceHead
 from keras_corrupt.kernels import fused_steps
-from keras_corrupt.models.generator_sizes import check_shared_sizes
+from keras_corrupt.models.generator_sizes import check_shared_sizes, complete_generator
 from keras_corrupt.objectives.cloze import states_around
 
 #: What the towers share: all of their embeddings. A projection to another hidden size,
@@ -121,7 +121,7 @@ class CorrectiveDiscriminator(Discriminator):
     output as it is (appendix D: this is more stable).
 
     Args:
-        encoder: Constructor arguments of `TransformerEncoder`.
+        encoder: A `TransformerEncoder`, or its constructor arguments.
         corrects: Whether there is a softmax.
         sequence_transform: Whether there is a `SequenceHead`.
     """
@@ -236,6 +236,27 @@ class TwoTowerNetwork(keras.Model):
         """The constructor arguments that say what each tower computes, a dict."""
         sizes = self.left_to_right.architecture
         return {name: sizes[name] for name in sizes if name != "attention"}
+
+
+def masked_lm_generator(encoder, sizes, dtype):
+    """Makes the masked language model that runs before another network.
+
+    It shares token and position embeddings as in ELECTRA (Clark's thesis, 5.3.1).
+
+    Args:
+        encoder: The other network's `TransformerEncoder`.
+        sizes: Dict. Constructor arguments of its own encoder, where they differ.
+        dtype: The network's dtype policy.
+
+    Returns:
+        A `MaskedLMNetwork`.
+
+    Raises:
+        ValueError: It is given embeddings of its own.
+    """
+    sizes = {"discriminator": encoder.architecture, "generator": sizes}
+    own = {**complete_generator(sizes), "tied_to": encoder}
+    return MaskedLMNetwork(own, dtype=dtype, name="generator")
 
 
 def two_tower_generator(encoder, sizes, dtype):

@@ -10,8 +10,7 @@ masked positions, and L_MLM the generator's loss. The losses are of
 import keras
 
 from keras_corrupt.models.generator_discriminator import GeneratorDiscriminator
-from keras_corrupt.models.generator_sizes import complete_generator
-from keras_corrupt.models.networks import MaskedLMNetwork, sizes_of
+from keras_corrupt.models.networks import MaskedLMNetwork, masked_lm_generator
 from keras_corrupt.models.sizes import DETECTORS
 from keras_corrupt.objectives.loss import check_weight
 from keras_corrupt.objectives.masked_tokens import MaskedTokens
@@ -71,15 +70,13 @@ class ReplaceMLM(GeneratorDiscriminator):
     ):
         super().__init__(discriminator, mask_rate=mask_rate, **kwargs)
         check_weight("lm_weight", lm_weight)
-        discriminator = self.with_padding(discriminator)
         self.discriminator = MaskedLMNetwork(
-            discriminator, dtype=self.dtype_policy, name="discriminator"
-        )
-        sizes = {"discriminator": sizes_of(discriminator), "generator": generator}
-        self.generator = MaskedLMNetwork(
-            {**complete_generator(sizes), "tied_to": self.discriminator.encoder},
+            self.with_padding(discriminator),
             dtype=self.dtype_policy,
-            name="generator",
+            name="discriminator",
+        )
+        self.generator = masked_lm_generator(
+            self.discriminator.encoder, generator, self.dtype_policy
         )
         self.corrupter = self.masked_lm_corrupter(
             keep_rate, temperature, exclude_original

@@ -48,7 +48,7 @@ class MultiTaskDiscriminator(Discriminator):
     token detection.
 
     Args:
-        encoder: Constructor arguments of `TransformerEncoder`.
+        encoder: A `TransformerEncoder`, or its constructor arguments.
         task_layers: Number of upper layers that each task has to itself.
     """
 

@@ -143,3 +143,8 @@ def test_costs(system):
         kept += 2 * 8 * 16 * 30522 * 4  # a chunk
     assert model.forward_flops(512) == expected
     assert model.activation_bytes(8, 512) == kept
+
+
+def test_a_model_that_detects_nothing_says_so(sizes, inputs):
+    with pytest.raises(ValueError, match="ReplaceMLM does not learn to tell replaced"):
+        make(ReplaceMLM, sizes).detect(inputs)

@@ -23,7 +23,7 @@ class WordModel(PresetModel):
 
     - `views_of(layers, inputs)`, what each module reads of what `states` returns, a
       dict; `"full"` is the primary one's.
-    - `decoded(logits)`, what is predicted for each word of a sentence whose logits are
+    - `decoded(logits)`, the prediction for each word of a sentence, from its logits,
       `[words, classes]`, in NumPy.
     - `module_parameters(width, hidden_size, num_labels)`, a class method: the number of
       the primary module's weights.

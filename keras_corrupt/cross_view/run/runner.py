@@ -91,7 +91,7 @@ def train(task, config):
 
 
 def run_of(task, config):
-    """Returns what is learned, and how, read and checked; see `SentenceRun`."""
+    """Returns the run of a task, its files read and checked; see `SentenceRun`."""
     if isinstance(config, ImageConfig):
         return ImageRun(task, config)
     if isinstance(config, CrossViewMultiTaskConfig):

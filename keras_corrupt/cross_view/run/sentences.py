@@ -42,7 +42,7 @@ LIBRARIES = {
 
 
 class SentenceRun:
-    """What a run asks for: what is learned, from which model on, in which batches.
+    """A run on sentences: its task, the model that it starts from, its batches.
 
     Args:
         task: A `TaggingTask`, `DependencyTask` or `TranslationTask`.

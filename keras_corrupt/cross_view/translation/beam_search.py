@@ -11,8 +11,8 @@ def beam_search(
 ):
     """Finds likely sequences, each ended by `end_id`.
 
-    A sequence's score is the sum of its log probabilities, that of its end included,
-    divided by ((5 + ids) / 6) ** length_penalty (Wu et al., 2016, equation 14). At each
+    A sequence's score is the sum of its log probabilities, its end's included, divided
+    by ((5 + ids) / 6) ** length_penalty (Wu et al., 2016, equation 14). At each
     step the `beam_size` best ones are kept, those that have ended among them. Sums only
     fall, so a search is over when the best one has ended and no other one could be
     better at its limit. A sequence that reaches its limit is ended there.
