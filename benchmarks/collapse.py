@@ -35,8 +35,10 @@ from keras_corrupt.encoders import TextModel
 from keras_corrupt.encoders.token_spread import token_spread
 from keras_corrupt.evaluation.gradients import GradientOf
 from keras_corrupt.objectives.one_state import why_dead
-from keras_corrupt.training import PretrainConfig, command_line, runner
+from keras_corrupt.training import PretrainConfig, command_line
+from keras_corrupt.training.batches import training_batches, validation_batches
 from keras_corrupt.training.callbacks import validate, without_prefix
+from keras_corrupt.training.compiling import compile_model
 from keras_corrupt.training.report import first_examples
 from keras_corrupt.training.starting import build
 
@@ -167,8 +169,8 @@ def train(config):
     info = load_dataset_info(config.data)
     keras.utils.set_random_seed(config.seed)
     model = build(config, info)
-    runner.compile_model(model, config)
-    held_out = runner.validation_batches(info, config)
+    compile_model(model, config)
+    held_out = validation_batches(info, config)
     batch = first_examples(held_out, config.batch_size)
     spreads = LayerSpreads(model.encoder)
     gradients = LossGradients(build(config, info))
@@ -191,7 +193,7 @@ def train(config):
         settings = {**config.as_dict(), "backend": keras.backend.backend()}
         write_line(file, {k: v for k, v in settings.items() if k != "data"})
         write_line(file, row(0, started))
-        batches = iter(runner.training_batches(info, config, 0, ONE_DEVICE, []))
+        batches = iter(training_batches(info, config, 0, ONE_DEVICE, []))
         for step in range(1, config.last_step + 1):
             measured = step % config.interval == 0
             before = arrays(model) if measured else None

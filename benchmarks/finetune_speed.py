@@ -16,7 +16,7 @@ from keras_corrupt.downstream import TextClassifier
 from keras_corrupt.downstream.batches import LENGTHS, make_batches
 from keras_corrupt.tasks.glue import GlueTask
 from keras_corrupt.training import AdamW
-from keras_corrupt.training.runner import compiles_with_xla
+from keras_corrupt.training.compiling import compiles_with_xla
 
 
 @dataclasses.dataclass

@@ -318,7 +318,7 @@ def test_imports_run_one_way():
         ("models/adversarial_electra.py", "models.teams", "teams is another system"),
         ("models/pretrainer.py", "models.electra", "electra is another system"),
         ("models/__init__.py", "models.electra", None),
-        ("training/runner.py", "", "import from its folders"),
+        ("training/pretraining.py", "", "import from its folders"),
     ],
 )
 def test_what_may_be_imported(path, module, reason):

@@ -19,7 +19,7 @@ INTEGRATION = "tests/integration/test_recipes.py"
             "tests/models/test_electra.py",
             True,
         ),
-        ("keras_corrupt/training/runner.py", INTEGRATION, True),
+        ("keras_corrupt/training/pretraining.py", INTEGRATION, True),
         ("keras_corrupt/cross_view/noise.py", INTEGRATION, False),
         ("keras_corrupt/version.py", "tests/data/test_beam.py", True),
         ("setup.py", "tests/data/test_beam.py", True),

@@ -15,7 +15,7 @@ from benchmarks.peers import (
 from keras_corrupt.cross_view import CrossViewTagger
 from keras_corrupt.cross_view.text.sentences import Sentences
 from keras_corrupt.training import SGD, AdamW
-from keras_corrupt.training.runner import compiles_with_xla
+from keras_corrupt.training.compiling import compiles_with_xla
 
 SYSTEMS = {"electra": "Electra", "teams": "Teams", "scoring": "Electra"}
 DTYPES = {"bfloat16": "mixed_bfloat16", "float32": "float32"}

@@ -4,8 +4,7 @@ from typing import Annotated, Literal
 
 import tyro
 
-from keras_corrupt.devices.interrupts import ends_in_a_line
-from keras_corrupt.devices.log_level import hide_start_up_lines
+from keras_corrupt.devices.command import command
 
 
 def convert(
@@ -44,14 +43,10 @@ def convert(
         print("  not checked: the format's own library is not installed")
 
 
-@ends_in_a_line("Run the same command again: it begins anew.")
+@command("Run the same command again: it begins anew.")
 def main() -> None:
     """Runs the command line."""
-    hide_start_up_lines()
-    try:
-        tyro.cli(convert, prog="python -m keras_corrupt.convert", use_underscores=True)
-    except ValueError as error:
-        raise SystemExit(f"Error: {error}") from error
+    tyro.cli(convert, prog="python -m keras_corrupt.convert", use_underscores=True)
 
 
 if __name__ == "__main__":

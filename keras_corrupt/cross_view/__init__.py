@@ -19,7 +19,7 @@ __getattr__, __dir__, __all__ = lazy_loader.attach(
         "images.classifier": ["CrossViewImageClassifier"],
         "multi_task.model": ["CrossViewMultiTask"],
         "parsing.parser": ["CrossViewParser"],
-        "run.runner": ["train"],
+        "run.cross_view_run": ["train"],
         "tagging.tagger": ["CrossViewTagger"],
         "tagging.token_tagger": ["CrossViewTokenTagger"],
         "translation.translator": ["CrossViewTranslator"],

@@ -7,11 +7,9 @@ from typing import Annotated, Literal
 import tyro
 
 from keras_corrupt.data import segmentation
-from keras_corrupt.data.corpus import CorpusError
-from keras_corrupt.data.info import DatasetError, DatasetInfo, load_dataset_info
+from keras_corrupt.data.info import DatasetInfo, load_dataset_info
 from keras_corrupt.data.prepare import prepare_dataset
-from keras_corrupt.devices.interrupts import ends_in_a_line
-from keras_corrupt.devices.log_level import hide_start_up_lines
+from keras_corrupt.devices.command import command
 from keras_corrupt.tokenizers import load
 
 
@@ -169,18 +167,14 @@ def _summary(info: DatasetInfo) -> str:
     return "\n".join(lines)
 
 
-@ends_in_a_line("Run the same command again: it begins anew.")
+@command("Run the same command again: it begins anew.")
 def main() -> None:
     """Runs the command line."""
-    hide_start_up_lines()
-    try:
-        tyro.extras.subcommand_cli_from_dict(
-            {"prepare": prepare, "show": show},
-            prog="python -m keras_corrupt.data",
-            use_underscores=True,
-        )
-    except (CorpusError, DatasetError, ValueError) as error:
-        raise SystemExit(f"error: {error}") from error
+    tyro.extras.subcommand_cli_from_dict(
+        {"prepare": prepare, "show": show},
+        prog="python -m keras_corrupt.data",
+        use_underscores=True,
+    )
 
 
 if __name__ == "__main__":

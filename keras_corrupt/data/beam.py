@@ -45,8 +45,7 @@ from keras_corrupt.data.segmentation import (
     unknown_examples,
     warnings,
 )
-from keras_corrupt.devices.interrupts import ends_in_a_line
-from keras_corrupt.devices.log_level import hide_start_up_lines
+from keras_corrupt.devices.command import command
 from keras_corrupt.tokenizers import KINDS, load
 
 try:
@@ -245,14 +244,13 @@ def _finish(
     )
 
 
-@ends_in_a_line("Run the same command again: it begins anew.")
+@command("Run the same command again: it begins anew.")
 def main(arguments: Sequence[str] | None = None) -> None:
     """Runs the command line.
 
     Args:
         arguments: Flags; by default those of the process.
     """
-    hide_start_up_lines()
     defaults = Plan(corpus=())
     parser = argparse.ArgumentParser(
         prog="python -m keras_corrupt.data.beam",
@@ -314,12 +312,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
     settings = vars(known)
     output, num_shards = settings.pop("output"), settings.pop("num_shards")
     _reject_unknown(parser, beam_options)
-    try:
-        info = prepare_dataset_with_beam(
-            Plan(**settings), output, num_shards=num_shards, beam_options=beam_options
-        )
-    except ValueError as error:
-        raise SystemExit(f"error: {error}") from error
+    info = prepare_dataset_with_beam(
+        Plan(**settings), output, num_shards=num_shards, beam_options=beam_options
+    )
     print(f"{output}: {info.train.examples:,} training examples")
     print(summary(info.segmentation))
     if number := info.segmentation["unknown_examples"]:

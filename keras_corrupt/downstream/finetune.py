@@ -16,8 +16,7 @@ from typing import Literal
 
 import tyro
 
-from keras_corrupt.devices.interrupts import ends_in_a_line
-from keras_corrupt.devices.log_level import hide_start_up_lines
+from keras_corrupt.devices.command import command, errors_in_a_line
 from keras_corrupt.downstream import results
 from keras_corrupt.training.run_directory import locked
 
@@ -113,7 +112,7 @@ class FinetuneConfig(RunsConfig):
             )
 
 
-@ends_in_a_line("The same command makes the runs that are missing.")
+@command("The same command makes the runs that are missing.")
 def main(recipe, make_tasks, description, miniature, run=None):
     """Runs a recipe from the command line.
 
@@ -129,7 +128,6 @@ def main(recipe, make_tasks, description, miniature, run=None):
     Returns:
         What `run` returns: the rows of the table of results.
     """
-    hide_start_up_lines()
     config = tyro.cli(
         type(recipe), default=recipe, description=description, use_underscores=True
     )
@@ -137,17 +135,14 @@ def main(recipe, make_tasks, description, miniature, run=None):
     # Not above: help needs no Keras.
     from keras_corrupt.models import Pretrainer
     from keras_corrupt.presets.registry import import_class
-    from keras_corrupt.training.out_of_memory import OutOfMemoryError
 
-    try:
+    with errors_in_a_line(lambda message: in_flags(message, config)):
         config.check()
         if config.smoke:
             config = with_miniature(config.shrunk(), recipe, miniature)
         if config.system:
             import_class(config.system, Pretrainer)  # by which presets find it
         return (run or finetune)(make_tasks(config), config)
-    except (ValueError, OSError, ImportError, OutOfMemoryError) as error:
-        sys.exit(f"Error: {in_flags(str(error), config)}")
 
 
 def with_miniature(config, recipe, miniature):

@@ -1,7 +1,7 @@
 """The optimizer of a fine-tuning run, with lower rates for lower layers."""
 
+from keras_corrupt.training.compiling import compiles_with_xla
 from keras_corrupt.training.optimizer import AdamW
-from keras_corrupt.training.runner import compiles_with_xla
 from keras_corrupt.training.schedules import WarmupLinearDecay
 
 

@@ -5,7 +5,7 @@ import dataclasses
 import sys
 from pathlib import Path
 
-from keras_corrupt.devices.log_level import hide_start_up_lines
+from keras_corrupt.devices.command import hide_start_up_lines
 from keras_corrupt.downstream.finetune import FinetuneConfig
 from keras_corrupt.training.config import PretrainConfig
 
@@ -78,7 +78,7 @@ def adapt(config):
         ValueError: A setting, of the task or of the run, cannot work, or `--output`
             holds results of others. `pretrain` has more errors.
     """
-    from keras_corrupt.training.runner import pretrain, trial_model
+    from keras_corrupt.training.pretraining import pretrain, trial_model
 
     if config.smoke and not config.init_from:
         config = dataclasses.replace(config, init_from=made_up_preset(config))

@@ -13,15 +13,13 @@ farthest apart, should be negative, and fall with the Hamming distance (assumpti
 """
 
 import dataclasses
-import sys
 from typing import NamedTuple
 
 import numpy as np
 import tyro
 from tqdm import tqdm
 
-from keras_corrupt.devices.interrupts import ends_in_a_line
-from keras_corrupt.devices.log_level import hide_start_up_lines
+from keras_corrupt.devices.command import command
 
 
 class Estimate(NamedTuple):
@@ -288,35 +286,29 @@ def load(preset, load_weights):
     return cls(**merge(saved.config, changes), tokenizer=saved.tokenizer)
 
 
-@ends_in_a_line("Run the same command again: it begins anew.")
+@command("Run the same command again: it begins anew.")
 def main():
     """Runs the command line."""
-    hide_start_up_lines()
     settings = tyro.cli(Settings, description=__doc__, use_underscores=True)
     if settings.num_masks < 2 or settings.num_masks * settings.mask_rate > 1:
-        sys.exit(
-            f"Error: --num_masks {settings.num_masks} of --mask_rate "
-            f"{settings.mask_rate}: take 2 masks or more, which fit into a text."
+        raise ValueError(
+            f"--num_masks {settings.num_masks} of --mask_rate {settings.mask_rate}: "
+            "take 2 masks or more, which fit into a text."
         )
     for name, least in (("texts", 1), ("draws", 2)):
         if (value := getattr(settings, name)) < least:
-            sys.exit(f"Error: --{name} {value}: must be {least} or more.")
+            raise ValueError(f"--{name} {value}: must be {least} or more.")
     from keras_corrupt.data import make_dataset
     from keras_corrupt.downstream.finetune import made_directory
     from keras_corrupt.evaluation.gradients import GradientOf
 
-    try:
-        model = load(settings.preset, settings.load_weights)
-        dataset = make_dataset(
-            settings.data, "validation", batch_size=settings.texts, seed=settings.seed
-        )
-        batch = next(dataset.as_numpy_iterator())
-        output = made_directory(settings.output)
-        parts, distances = measure(
-            GradientOf(model), batch, model.unmaskable_ids, settings
-        )
-    except (ValueError, OSError) as error:
-        sys.exit(f"Error: {error}")
+    model = load(settings.preset, settings.load_weights)
+    dataset = make_dataset(
+        settings.data, "validation", batch_size=settings.texts, seed=settings.seed
+    )
+    batch = next(dataset.as_numpy_iterator())
+    output = made_directory(settings.output)
+    parts, distances = measure(GradientOf(model), batch, model.unmaskable_ids, settings)
     rng = np.random.default_rng(settings.seed)
     parts = {name: resampled(values, rng) for name, values in parts.items()}
     distances = {place: resampled(v, rng) for place, v in sorted(distances.items())}

@@ -10,15 +10,13 @@ scores.
 """
 
 import dataclasses
-import sys
 from pathlib import Path
 from typing import Literal, NamedTuple
 
 import numpy as np
 import tyro
 
-from keras_corrupt.devices.interrupts import ends_in_a_line
-from keras_corrupt.devices.log_level import hide_start_up_lines
+from keras_corrupt.devices.command import command
 
 #: STS-B's score of pairs that are equal in meaning.
 EQUAL = 5.0
@@ -134,26 +132,22 @@ def measure(preset, split, pooling):
     return similarity(*vectors, split.labels)
 
 
-@ends_in_a_line("Run the same command again: it begins anew.")
+@command("Run the same command again: it begins anew.")
 def main():
     """Runs the command line."""
-    hide_start_up_lines()
     settings = tyro.cli(Settings, description=__doc__, use_underscores=True)
     from keras_corrupt.downstream.finetune import made_directory
     from keras_corrupt.tasks.glue import GlueTask
 
-    try:
-        names = [name_of(preset) for preset in settings.presets]
-        if twice := [name for name in names if names.count(name) > 1]:
-            raise ValueError(f"two presets are called {twice[0]}: rename one's folder.")
-        split = GlueTask("STS-B", settings.data).splits["dev"]
-        output = made_directory(settings.output)
-        found = {
-            name: measure(preset, split, settings.pooling)
-            for name, preset in zip(names, settings.presets, strict=True)
-        }
-    except (ValueError, OSError) as error:
-        sys.exit(f"Error: {error}")
+    names = [name_of(preset) for preset in settings.presets]
+    if twice := [name for name in names if names.count(name) > 1]:
+        raise ValueError(f"two presets are called {twice[0]}: rename one's folder.")
+    split = GlueTask("STS-B", settings.data).splits["dev"]
+    output = made_directory(settings.output)
+    found = {
+        name: measure(preset, split, settings.pooling)
+        for name, preset in zip(names, settings.presets, strict=True)
+    }
     (output / "similarity.md").write_text(table(found) + "\n")
     plot(found, output / "similarity.png")
     print(table(found))

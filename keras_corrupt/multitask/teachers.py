@@ -18,7 +18,7 @@ import numpy as np
 from keras_corrupt.downstream import kept_results
 from keras_corrupt.files.whole import whole_file
 from keras_corrupt.presets import load_preset
-from keras_corrupt.training.runner import compiles_with_xla
+from keras_corrupt.training.compiling import compiles_with_xla
 
 FORMAT = "keras_corrupt/teacher_outputs/1"
 

@@ -13,11 +13,11 @@ from keras_corrupt.multitask.annealing import gold_weight
 from keras_corrupt.multitask.multi_task_model import MultiTaskModel
 from keras_corrupt.presets.registry import registered_name
 from keras_corrupt.training.checkpoint import CheckpointError, Checkpoints
+from keras_corrupt.training.compiling import compiles_with_xla
 from keras_corrupt.training.out_of_memory import (
     memory_remedies,
     of_fine_tuning,
 )
-from keras_corrupt.training.runner import compiles_with_xla
 
 
 class Trainer:

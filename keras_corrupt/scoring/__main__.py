@@ -8,8 +8,7 @@ import numpy as np
 import tyro
 
 from keras_corrupt import scoring
-from keras_corrupt.devices.interrupts import ends_in_a_line
-from keras_corrupt.devices.log_level import hide_start_up_lines
+from keras_corrupt.devices.command import command
 from keras_corrupt.files.text import split_lines
 from keras_corrupt.scoring.highlight import legend
 
@@ -190,24 +189,20 @@ def _input_lines():
     return split_lines(sys.stdin.read())
 
 
-@ends_in_a_line("Run the same command again: it begins anew.")
+@command("Run the same command again: it begins anew.")
 def main() -> None:
     """Runs the command line."""
-    hide_start_up_lines()
-    try:
-        tyro.extras.subcommand_cli_from_dict(
-            {
-                "highlight": highlight,
-                "score": score,
-                "pll": pll,
-                "rescore": rescore,
-                "blimp": blimp,
-            },
-            prog="python -m keras_corrupt.scoring",
-            use_underscores=True,
-        )
-    except (ValueError, OSError) as error:
-        raise SystemExit(f"Error: {error}") from error
+    tyro.extras.subcommand_cli_from_dict(
+        {
+            "highlight": highlight,
+            "score": score,
+            "pll": pll,
+            "rescore": rescore,
+            "blimp": blimp,
+        },
+        prog="python -m keras_corrupt.scoring",
+        use_underscores=True,
+    )
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""Training: optimizer, schedules, checkpoints, and the runner of the recipes."""
+"""Training: optimizer, schedules, checkpoints, and the runs of the recipes."""
 
 import lazy_loader
 
@@ -11,7 +11,7 @@ __getattr__, __dir__, __all__ = lazy_loader.attach(
         "config": ["PretrainConfig"],
         "optimizer": ["AdamW"],
         "phases": ["Phase"],
-        "runner": ["pretrain"],
+        "pretraining": ["pretrain"],
         "schedules": ["InverseRootDecay", "LateLinearDecay", "WarmupLinearDecay"],
         "sgd": ["SGD"],
     },

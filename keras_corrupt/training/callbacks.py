@@ -11,6 +11,7 @@ import keras
 import numpy as np
 from keras import ops
 
+from keras_corrupt.devices.command import RunError
 from keras_corrupt.devices.distribution import ONE_DEVICE
 from keras_corrupt.files.whole import write_whole
 from keras_corrupt.training.phases import WHOLE_RUN
@@ -22,7 +23,7 @@ GRADIENT_NORM = "gradient_norm"
 STEPS_BETWEEN_QUESTIONS = 10
 
 
-class NonFiniteLossError(RuntimeError):
+class NonFiniteLossError(RunError):
     """The loss became infinite or not a number."""
 
 

@@ -8,6 +8,7 @@ import keras
 import numpy as np
 from keras import ops
 
+from keras_corrupt.devices.command import RunError
 from keras_corrupt.devices.distribution import ONE_DEVICE
 from keras_corrupt.encoders import TextModel
 from keras_corrupt.encoders.token_spread import token_spread
@@ -27,7 +28,7 @@ MOST_RECOVERIES = 3
 FIRST_JUDGED = 1000
 
 
-class CollapseError(RuntimeError):
+class CollapseError(RunError):
     """The model has died.
 
     Args:

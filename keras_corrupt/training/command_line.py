@@ -9,14 +9,13 @@ from typing import Annotated
 
 import tyro
 
-from keras_corrupt.devices.interrupts import ends_in_a_line
-from keras_corrupt.devices.log_level import hide_start_up_lines
+from keras_corrupt.devices.command import command
 from keras_corrupt.training import keras_stand_in
 from keras_corrupt.training.example_settings import check_flags, names_of
 from keras_corrupt.training.smaller_runs import note, of_smaller_run, tokens
 
 
-@ends_in_a_line("Run the same command again to go on.")
+@command("Run the same command again to go on.")
 def main(recipe, description, run=None, **variants):
     """Runs a recipe from the command line.
 
@@ -29,43 +28,30 @@ def main(recipe, description, run=None, **variants):
         variants: The recipe's other settings by name; `--variant NAME` takes them as
             the defaults instead.
     """
-    hide_start_up_lines()
     recipe, flags = _recipe_and_flags(recipe, variants)
     if {"-h", "--help"} & {*flags}:
         flags = ["--help"]
         if ":" not in recipe.model:  # a module of others may need more of Keras
             keras_stand_in.install()
-    try:
-        config = parse(recipe, flags, description)
-    except ValueError as error:
-        sys.exit(f"Error: {error}")
+    config = parse(recipe, flags, description)
 
     # Not above: help needs no Keras.
     from keras_corrupt.devices.distribution import LostProcessError
-    from keras_corrupt.training import runner
-    from keras_corrupt.training.callbacks import NonFiniteLossError
-    from keras_corrupt.training.checkpoint import CheckpointError
-    from keras_corrupt.training.collapse import CollapseError
-    from keras_corrupt.training.out_of_memory import OutOfMemoryError
+    from keras_corrupt.training import pretraining
 
+    check_flags(config, flags)
+    if changed := note(config, recipe, names_of(flags)):
+        print(f"Note: {changed}")
+    if 0 < tokens(config) < tokens(recipe) / 4 and not config.smoke:
+        print(
+            f"Warning: {tokens(config):,} tokens a step are far fewer than the "
+            f"recipe's {tokens(recipe):,}. If memory is short, keep --batch_size and "
+            "raise --accumulate.",
+            file=sys.stderr,
+        )
     try:
-        check_flags(config, flags)
-        if changed := note(config, recipe, names_of(flags)):
-            print(f"Note: {changed}")
-        if 0 < tokens(config) < tokens(recipe) / 4 and not config.smoke:
-            print(
-                f"Warning: {tokens(config):,} tokens a step are far fewer than the "
-                f"recipe's {tokens(recipe):,}. If memory is short, keep --batch_size "
-                "and raise --accumulate.",
-                file=sys.stderr,
-            )
-        if (run or runner.pretrain)(config) is None:
+        if (run or pretraining.pretrain)(config) is None:
             sys.exit(130)  # a shell's code for Ctrl-C: what follows should not run
-    except (
-        *(ValueError, OSError),
-        *(CheckpointError, CollapseError, NonFiniteLossError, OutOfMemoryError),
-    ) as error:
-        sys.exit(f"Error: {error}")
     except LostProcessError as error:
         print(f"Error: {error}", file=sys.stderr, flush=True)
         os._exit(1)  # an orderly end would wait for the lost process

@@ -5,6 +5,7 @@ import re
 
 import keras
 
+from keras_corrupt.devices.command import RunError
 from keras_corrupt.training.memory import (
     STATE_BYTES,
     SUM_BYTES,
@@ -13,7 +14,7 @@ from keras_corrupt.training.memory import (
 )
 
 
-class OutOfMemoryError(RuntimeError):
+class OutOfMemoryError(RunError):
     """A step needs more memory than there is."""
 
 

@@ -16,7 +16,7 @@ from keras_corrupt.devices import replicas
 from keras_corrupt.devices.distribution import ONE_DEVICE, Distribution, selected
 from keras_corrupt.models import Electra
 from keras_corrupt.training import PretrainConfig
-from keras_corrupt.training.runner import compiles_with_xla
+from keras_corrupt.training.compiling import compiles_with_xla
 from tests.training.conftest import with_devices
 
 SCRIPT = Path(__file__).with_name("train_on_devices.py")

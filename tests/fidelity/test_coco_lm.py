@@ -11,8 +11,8 @@ import pytest
 from keras_corrupt.devices.replicas import Dropout
 from keras_corrupt.models import CocoLM
 from keras_corrupt.training.command_line import parse
+from keras_corrupt.training.compiling import compile_model
 from keras_corrupt.training.phases import check_phases, enter
-from keras_corrupt.training.runner import compile_model
 from tests.conftest import SIZES
 from tests.fidelity.conftest import dense, gelu, layer_norm, randomise, recipe
 

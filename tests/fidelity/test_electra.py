@@ -19,7 +19,7 @@ from keras_corrupt.models import Electra, MaskedLM
 from keras_corrupt.models.generator_sizes import complete_generator
 from keras_corrupt.objectives.replaced_tokens import Detections
 from keras_corrupt.training import AdamW
-from keras_corrupt.training.runner import compile_model
+from keras_corrupt.training.compiling import compile_model
 from tests.conftest import COMPILED, make_inputs
 from tests.fidelity.conftest import dense, gelu, layer_norm, randomise, recipe
 from tests.models.conftest import arrays

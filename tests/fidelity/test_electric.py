@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from keras_corrupt.models import Electra, ElectraTT, Electric, TwoTower
-from keras_corrupt.training.runner import compile_model
+from keras_corrupt.training.compiling import compile_model
 from tests.fidelity.conftest import recipe
 from tests.fidelity.test_electra import TABLE_5_1, schedule
 

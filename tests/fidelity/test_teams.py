@@ -10,8 +10,8 @@ import pytest
 
 from keras_corrupt.devices.replicas import Dropout
 from keras_corrupt.models import Teams
-from keras_corrupt.training import main, runner
-from keras_corrupt.training.runner import compile_model
+from keras_corrupt.training import main, pretraining
+from keras_corrupt.training.compiling import compile_model
 from tests.conftest import SIZES
 from tests.fidelity.conftest import dense, gelu, layer_norm, randomise, recipe
 
@@ -201,7 +201,9 @@ def test_recipe_makes_the_papers_optimizer(size):
 @pytest.mark.parametrize("size", PLUS_PLUS)
 def test_variant_flag_chooses_the_plus_plus_settings(size, monkeypatch, capsys):
     module, seen = recipe(f"teams_{size}"), []
-    monkeypatch.setattr(runner, "pretrain", lambda config: seen.append(config) or 1)
+    monkeypatch.setattr(
+        pretraining, "pretrain", lambda config: seen.append(config) or 1
+    )
 
     def run(*flags):
         monkeypatch.setattr("sys.argv", ["recipe.py", *flags])

@@ -1,6 +1,6 @@
 """A run that was killed ends where an undisturbed one ends.
 
-`tests/training/test_runner.py` interrupts one by Ctrl-C.
+`tests/training/test_pretraining.py` interrupts one by Ctrl-C.
 """
 
 import os

@@ -9,7 +9,7 @@ from keras_corrupt.corruption import corrupters
 from keras_corrupt.models import CocoLM
 from keras_corrupt.objectives import contrastive
 from keras_corrupt.training import PretrainConfig
-from keras_corrupt.training.runner import check_batch_size
+from keras_corrupt.training.pretraining import check_batch_size
 from tests.conftest import SIZES, make_inputs
 from tests.models.conftest import arrays, gradients
 from tests.models.make_coco_lm import (

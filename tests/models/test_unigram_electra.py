@@ -7,7 +7,7 @@ from keras_corrupt.encoders import TransformerEncoder
 from keras_corrupt.models import UnigramElectra, load_preset
 from keras_corrupt.models.weightless import weightless
 from keras_corrupt.training import AdamW, PretrainConfig
-from keras_corrupt.training.runner import build
+from keras_corrupt.training.starting import build
 from tests.models.conftest import gradients
 
 #: Of 50 tokens the first ten do not occur.

@@ -10,7 +10,7 @@ from keras_corrupt.models.fine_tuning import FineTuningSettings
 from keras_corrupt.multitask import MultiTaskModel
 from keras_corrupt.multitask.strategies import STRATEGIES
 from keras_corrupt.multitask.trainer import Trainer
-from keras_corrupt.training.runner import compiles_with_xla
+from keras_corrupt.training.compiling import compiles_with_xla
 from tests.downstream.conftest import ENCODER, scrambled
 from tests.multitask.conftest import EXAMPLES, LABELS, TASKS
 

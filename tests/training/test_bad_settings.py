@@ -16,8 +16,8 @@ from keras_corrupt.training import (
     loop,
     main,
     pretrain,
+    pretraining,
     run_directory,
-    runner,
 )
 from keras_corrupt.training.bounds import BOUNDS
 from keras_corrupt.training.run_directory import locked
@@ -254,7 +254,7 @@ def test_flags_as_the_data_have_them_are_right(config, monkeypatch):
     def stop(config):
         raise ValueError("reached")
 
-    monkeypatch.setattr(runner, "pretrain", stop)
+    monkeypatch.setattr(pretraining, "pretrain", stop)
     flags = ["--vocabulary_size", 120, "--lowercase", "--corpus", "--steps", 7]
     assert run(monkeypatch, config, *flags) == "Error: reached"
 

@@ -11,6 +11,7 @@ import tensorflow as tf
 from keras_corrupt.data import load_dataset_info
 from keras_corrupt.models import Electra, MaskedLM
 from keras_corrupt.training import collapse, pretrain
+from keras_corrupt.training.batches import validation_batches
 from keras_corrupt.training.callbacks import read_metrics
 from keras_corrupt.training.collapse import (
     CollapseError,
@@ -20,7 +21,6 @@ from keras_corrupt.training.collapse import (
     slowed,
 )
 from keras_corrupt.training.phases import Phase
-from keras_corrupt.training.runner import validation_batches
 from tests.conftest import make_inputs
 from tests.models.conftest import kill
 from tests.training.conftest import assert_same_weights

@@ -14,7 +14,7 @@ from keras_corrupt.data import DatasetError
 from keras_corrupt.training import (
     main,
     pretrain,
-    runner,
+    pretraining,
     starting,
 )
 from tests.training.conftest import command_line
@@ -101,7 +101,7 @@ def test_a_moved_project_goes_on(
     write_corpus(before / "old.txt", seed=2)
     shutil.copytree(prepared.directory, before / "prepared")
     shutil.copytree(finished.directory / "preset", before / "preset")
-    monkeypatch.setattr(runner, "build", start)
+    monkeypatch.setattr(pretraining, "build", start)
     with pytest.raises(Started):
         pretrain(of(before))
     before.rename(after)

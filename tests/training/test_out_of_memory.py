@@ -2,6 +2,7 @@
 
 import dataclasses
 import re
+from pathlib import Path
 from types import SimpleNamespace
 
 import keras
@@ -18,7 +19,6 @@ from keras_corrupt.training.out_of_memory import (
     memory_remedies,
     of_fine_tuning,
 )
-from keras_corrupt.training.runner import Path
 from tests.training.conftest import ENCODER, command_line
 
 

@@ -8,8 +8,7 @@ import tyro
 
 from keras_corrupt.cross_view.presets import PRESETS
 from keras_corrupt.cross_view.views import BASELINES, VIEW_PAIRS, VIEWS
-from keras_corrupt.devices.interrupts import ends_in_a_line
-from keras_corrupt.devices.log_level import hide_start_up_lines
+from keras_corrupt.devices.command import command, errors_in_a_line
 from keras_corrupt.downstream.finetune import in_flags
 from keras_corrupt.training import bounds
 from keras_corrupt.training.bounds import Bounds, check_bounds
@@ -284,7 +283,7 @@ class ParsingConfig(CrossViewConfig):
     label_smoothing: tyro.conf.Suppress[float] = 0.0  # the thesis's is of tags
 
 
-@ends_in_a_line("Run the same command again to go on.")
+@command("Run the same command again to go on.")
 def main(config, make_task, description):
     """Runs a recipe from the command line.
 
@@ -294,28 +293,15 @@ def main(config, make_task, description):
         make_task: Function of the configuration that returns the task.
         description: Help text, the recipe's docstring.
     """
-    hide_start_up_lines()
     config = tyro.cli(
         type(config), default=config, description=description, use_underscores=True
     )
 
     # Not above: help needs no Keras.
-    from keras_corrupt.cross_view.run.runner import train
-    from keras_corrupt.training.callbacks import NonFiniteLossError
-    from keras_corrupt.training.checkpoint import CheckpointError
-    from keras_corrupt.training.out_of_memory import OutOfMemoryError
+    from keras_corrupt.cross_view.run.cross_view_run import train
 
-    try:
+    with errors_in_a_line(lambda message: in_flags(message, config)):
         config.check()
         config = config.shrunk() if config.smoke else config
         if train(make_task(config), config) is None:
             sys.exit(130)  # a shell's code for Ctrl-C: what follows should not run
-    except (
-        ValueError,
-        OSError,
-        ImportError,
-        CheckpointError,
-        NonFiniteLossError,
-        OutOfMemoryError,
-    ) as error:
-        sys.exit(f"Error: {in_flags(str(error), config)}")

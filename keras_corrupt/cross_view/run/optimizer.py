@@ -8,7 +8,7 @@ import numpy as np
 from keras_corrupt.downstream import optimizer as fine_tuning
 from keras_corrupt.downstream.finetuner import pretraining_class
 from keras_corrupt.models.fine_tuning import size_of
-from keras_corrupt.training.runner import compiles_with_xla
+from keras_corrupt.training.compiling import compiles_with_xla
 from keras_corrupt.training.schedules import InverseRootDecay, LateLinearDecay
 from keras_corrupt.training.sgd import SGD
 

@@ -41,7 +41,7 @@ LIBRARIES = {
 }
 
 
-class SentenceRun:
+class SentenceSetup:
     """A run on sentences: its task, the model that it starts from, its batches.
 
     Args:

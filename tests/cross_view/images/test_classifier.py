@@ -7,8 +7,8 @@ from scipy.special import log_softmax, rel_entr, softmax
 
 from keras_corrupt.cross_view import CrossViewImageClassifier
 from keras_corrupt.cross_view.images.encoder import KERNELS, ImageEncoder
-from keras_corrupt.cross_view.images.run import UseAverage
-from keras_corrupt.cross_view.run.runner import averaged
+from keras_corrupt.cross_view.images.setup import UseAverage
+from keras_corrupt.cross_view.run.cross_view_run import averaged
 from keras_corrupt.cross_view.tasks.shapes import draw_shapes
 from tests.conftest import COMPILED, gradients_of
 from tests.cross_view.conftest import make_image_classifier

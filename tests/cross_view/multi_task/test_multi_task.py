@@ -10,7 +10,7 @@ from keras import ops
 from keras_corrupt.cross_view import CrossViewMultiTask, CrossViewTagger
 from keras_corrupt.cross_view.multi_task.batches import TaskBatches, drawn
 from keras_corrupt.cross_view.multi_task.model import EVERY_TASK
-from keras_corrupt.cross_view.multi_task.run import without_evaluated
+from keras_corrupt.cross_view.multi_task.setup import without_evaluated
 from keras_corrupt.cross_view.text.batches import WordBatches
 from keras_corrupt.cross_view.text.sentences import Sentences
 from keras_corrupt.tasks.task import Split

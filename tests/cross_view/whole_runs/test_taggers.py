@@ -16,8 +16,8 @@ from keras_corrupt.cross_view import (
     ParsingConfig,
     train,
 )
+from keras_corrupt.cross_view.run.cross_view_run import averaged, extent
 from keras_corrupt.cross_view.run.optimizer import optimizer_of, use_average
-from keras_corrupt.cross_view.run.runner import averaged, extent
 from keras_corrupt.cross_view.run.sentences import build
 from keras_corrupt.cross_view.text.vocabulary import WordVocabulary
 from keras_corrupt.devices import precision

@@ -6,6 +6,7 @@ import numpy as np
 from keras_corrupt.cross_view.images.classifier import CrossViewImageClassifier
 from keras_corrupt.cross_view.presets import IMAGE_PRESETS
 from keras_corrupt.cross_view.run.optimizer import compiled, use_average
+from keras_corrupt.cross_view.run.sentences import fingerprint
 from keras_corrupt.cross_view.tasks.images import (
     check_shape,
     image_fingerprint,
@@ -18,8 +19,8 @@ from keras_corrupt.cross_view.views import check_views
 MEASURED_BATCHES = 50
 
 
-class ImageRun:
-    """See `SentenceRun`.
+class ImageSetup:
+    """See `SentenceSetup`.
 
     Args:
         task: An `ImageTask`.
@@ -32,7 +33,9 @@ class ImageRun:
         self.labelled = task.splits["train"]
         self.unlabelled = unlabelled_images(config, self.labelled.examples)
         splits = [task.splits[name].fingerprint() for name in sorted(task.splits)]
-        self.fingerprints = {"images": [image_fingerprint(self.unlabelled), *splits]}
+        self.fingerprints = {
+            "images": fingerprint(image_fingerprint(self.unlabelled), *splits)
+        }
 
     def build(self, checkpoints):
         config = self.config

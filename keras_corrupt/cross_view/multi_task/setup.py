@@ -9,16 +9,16 @@ from keras_corrupt.cross_view.multi_task.batches import TaskBatches, drawn
 from keras_corrupt.cross_view.multi_task.model import EVERY_TASK, CrossViewMultiTask
 from keras_corrupt.cross_view.presets import PRESETS
 from keras_corrupt.cross_view.run.optimizer import compiled
-from keras_corrupt.cross_view.run.sentences import SentenceRun, check_task, word_model
+from keras_corrupt.cross_view.run.sentences import SentenceSetup, check_task, word_model
 from keras_corrupt.cross_view.run.start import start_from_vectors
-from keras_corrupt.training.runner import compiles_with_xla
+from keras_corrupt.training.compiling import compiles_with_xla
 
 #: Kinds of tasks that are learned together. The thesis, too, leaves out translation.
 KINDS = ("tagging", "dependency_parsing")
 
 
-class SeveralTasksRun(SentenceRun):
-    """See `SentenceRun`.
+class SeveralTasksSetup(SentenceSetup):
+    """See `SentenceSetup`.
 
     Args:
         tasks: `TaggingTask`s and `DependencyTask`s, two or more.

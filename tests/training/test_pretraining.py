@@ -5,6 +5,7 @@ import os
 import re
 import resource
 import signal
+from pathlib import Path
 
 import keras
 import matplotlib.image
@@ -21,9 +22,10 @@ from keras_corrupt.training import (
     Checkpoints,
     main,
     pretrain,
+    pretraining,
     report,
-    runner,
 )
+from keras_corrupt.training.batches import validation_batches
 from keras_corrupt.training.callbacks import (
     NonFiniteLossError,
     Progress,
@@ -41,7 +43,9 @@ pytestmark = pytest.mark.usefixtures("presets")
 
 def test_warns_of_far_fewer_tokens_than_the_recipe(config, monkeypatch, capsys):
     seen = []
-    monkeypatch.setattr(runner, "pretrain", lambda config: seen.append(config) or 1)
+    monkeypatch.setattr(
+        pretraining, "pretrain", lambda config: seen.append(config) or 1
+    )
 
     def run(*flags):
         monkeypatch.setattr("sys.argv", ["recipe.py", *command_line(config), *flags])
@@ -210,9 +214,9 @@ def test_a_finished_run_run_again_prints_the_table_again(finished, capsys):
 
 def test_several_updates_in_a_call_are_the_same(config, finished):
     pretrain(dataclasses.replace(config, at_once=4))  # 3 at once, of intervals of 3
-    assert_same_weights(runner.Path(config.output), finished.directory)
+    assert_same_weights(Path(config.output), finished.directory)
     rows, expected = (
-        read_metrics(runner.Path(directory) / "metrics.csv")
+        read_metrics(Path(directory) / "metrics.csv")
         for directory in (config.output, finished.directory)
     )
     assert [row | {"seconds": 0} for row in rows] == [
@@ -228,7 +232,7 @@ def test_interrupted_then_short_of_space_then_finished(
     But that one kept no presets on its way.
     """
     config = dataclasses.replace(config, keep_presets=3)
-    directory = runner.Path(config.output)
+    directory = Path(config.output)
     monkeypatch.setattr("sys.argv", ["recipe.py", *command_line(config)])
 
     def ctrl_c(self, batch, logs=None):
@@ -343,14 +347,14 @@ def test_init_from_takes_weights_and_tokenizer_only(
     moments = [*model.optimizer._momentums, *model.optimizer._velocities]
     assert len(moments) == 2 * len(model.trainable_variables)
     assert not any(np.array(moment).any() for moment in moments)
-    assert Checkpoints(runner.Path(config.output) / "checkpoints").steps() == []
+    assert Checkpoints(Path(config.output) / "checkpoints").steps() == []
 
 
 # === Other settings ===
 
 
 def test_masked_lm_with_accumulation_average_and_bfloat16(config, monkeypatch):
-    monkeypatch.setattr(runner.precision, "fastest", lambda: "mixed_bfloat16")
+    monkeypatch.setattr(pretraining.precision, "fastest", lambda: "mixed_bfloat16")
     config = dataclasses.replace(
         config,
         model="MaskedLM",
@@ -361,7 +365,7 @@ def test_masked_lm_with_accumulation_average_and_bfloat16(config, monkeypatch):
         interval=2,
     )
     model = pretrain(config)
-    directory = runner.Path(config.output)
+    directory = Path(config.output)
     assert model.compute_dtype == "bfloat16"
     assert json.loads((directory / "run.json").read_text())["dtype"] != "auto"
     rows = read_metrics(directory / "metrics.csv")
@@ -383,9 +387,7 @@ def test_masked_lm_with_accumulation_average_and_bfloat16(config, monkeypatch):
 def test_accumulation_changes_no_example_of_validation(config, prepared):
     def examples(accumulate):
         changes = {"batch_size": 8, "validation_batches": 1, "accumulate": accumulate}
-        batches = runner.validation_batches(
-            prepared, dataclasses.replace(config, **changes)
-        )
+        batches = validation_batches(prepared, dataclasses.replace(config, **changes))
         return np.concatenate([batch["token_ids"] for batch in batches])
 
     assert len(examples(1)) == 8

@@ -11,23 +11,20 @@ A run of several tasks leaves the first three in output/TASK, for each task.
 
 import contextlib
 import json
-from pathlib import Path
 
 import keras
 import numpy as np
 
 from keras_corrupt.cross_view.images.config import ImageConfig
-from keras_corrupt.cross_view.images.run import ImageRun
+from keras_corrupt.cross_view.images.setup import ImageSetup
 from keras_corrupt.cross_view.multi_task.config import CrossViewMultiTaskConfig
-from keras_corrupt.cross_view.multi_task.run import SeveralTasksRun
-from keras_corrupt.cross_view.run.sentences import SentenceRun, fingerprint
+from keras_corrupt.cross_view.multi_task.setup import SeveralTasksSetup
+from keras_corrupt.cross_view.run.sentences import SentenceSetup
 from keras_corrupt.cross_view.text.batches import alternating
 from keras_corrupt.files.whole import write_whole
-from keras_corrupt.training import loop, report
+from keras_corrupt.training import report
 from keras_corrupt.training.callbacks import read_metrics
-from keras_corrupt.training.checkpoint import Checkpoints
-from keras_corrupt.training.out_of_memory import memory_remedies
-from keras_corrupt.training.run_directory import record_examples, run_directory
+from keras_corrupt.training.run import Run, drive
 
 
 def train(task, config):
@@ -54,69 +51,82 @@ def train(task, config):
     """
     config.check()
     keras.utils.set_random_seed(config.seed)
-    run = run_of(task, config)
-    config, output = run.config, Path(config.output)
-    settings = {**config.as_dict(), "backend": keras.backend.backend()}
-    with (
-        run_directory(output, settings, uncompared=run.uncompared),
-        memory_remedies(config.too_little_memory),
-    ):
-        record_examples(output, run.fingerprints, "This command")
-        data = fingerprint(run.fingerprints)
-        checkpoints = Checkpoints(output / "checkpoints", data=data)
-        model = run.build(checkpoints)
-        kinds = run.batches(model)
-        print(banner(run, model, kinds), flush=True)
-        finished = loop.train(
-            model,
-            lambda step: alternating(kinds, step, first=config.labelled_first),
-            lambda model: validate(run, model),
-            checkpoints,
-            output=output,
-            steps=config.steps,
-            interval=config.interval,
-            tokens_per_step=round(config.batch_size * run.length(kinds)),
-        )
-        if not finished:
-            return None
-        run.use_average(model)
-        parts = run.parts(model)
-        for learned, part in parts:
-            folder = learned.name if len(parts) > 1 else ""
-            leave(output / folder, part, learned, folder and f"{folder}, ")
-        curves, folder = output / "curves.png", "TASK" if len(parts) > 1 else ""
-        report.draw_curves(read_metrics(output / "metrics.csv"), curves, {})
-        print(f"Curves: {curves}   Model: {output / folder / 'preset'}")
+    return drive(CrossViewRun(setup_of(task, config)))
+
+
+def setup_of(task, config):
+    """Returns the setup of a task, its files read and checked; see `SentenceSetup`."""
+    if isinstance(config, ImageConfig):
+        return ImageSetup(task, config)
+    if isinstance(config, CrossViewMultiTaskConfig):
+        return SeveralTasksSetup(task, config)
+    return SentenceSetup(task, config)
+
+
+class CrossViewRun(Run):
+    """See `Run`.
+
+    Args:
+        setup: A `SentenceSetup`, or another with its methods.
+    """
+
+    def __init__(self, setup):
+        super().__init__(setup.config)
+        self.setup, self.uncompared = setup, setup.uncompared
+
+    def read(self):
+        return self.setup.fingerprints
+
+    def build(self, checkpoints):
+        model = self.setup.build(checkpoints)
+        self.kinds = self.setup.batches(model)
         return model
 
+    def announce(self):
+        print(banner(self.setup, self.model, self.kinds), flush=True)
 
-def run_of(task, config):
-    """Returns the run of a task, its files read and checked; see `SentenceRun`."""
-    if isinstance(config, ImageConfig):
-        return ImageRun(task, config)
-    if isinstance(config, CrossViewMultiTaskConfig):
-        return SeveralTasksRun(task, config)
-    return SentenceRun(task, config)
+    def batches(self, step):
+        return alternating(self.kinds, step, first=self.config.labelled_first)
+
+    def validate(self, model):
+        return validate(self.setup, model)
+
+    def followed(self, phase, first_step):
+        size = self.config.batch_size
+        return {"tokens_per_step": round(size * self.setup.length(self.kinds))}
+
+    def memory_message(self, checkpoints):
+        return self.config.too_little_memory()
+
+    def finish(self):
+        self.setup.use_average(self.model)
+        parts = self.setup.parts(self.model)
+        for task, part in parts:
+            folder = task.name if len(parts) > 1 else ""
+            leave(self.output / folder, part, task, folder and f"{folder}, ")
+        curves, folder = self.output / "curves.png", "TASK" if len(parts) > 1 else ""
+        report.draw_curves(read_metrics(self.output / "metrics.csv"), curves, {})
+        print(f"Curves: {curves}   Model: {self.output / folder / 'preset'}")
 
 
-def validate(run, model):
+def validate(setup, model):
     """Evaluates the average of the weights.
 
     Returns:
         Dict of floats; names begin with `val_`. `val_loss` is the loss of known labels,
         of several tasks the mean.
     """
-    found, losses, parts = {}, [], run.parts(model)
-    with averaged(model, run.use_average):
+    metrics, losses, parts = {}, [], setup.parts(model)
+    with averaged(model, setup.use_average):
         for task, part in parts:
             dev = next(split for n, split in task.splits.items() if n.startswith("dev"))
-            loss, metrics = evaluate(part, task, dev, run.config.batch_size)
+            loss, scores = evaluate(part, task, dev, setup.config.batch_size)
             losses.append(loss)
             prefix = f"val_{task.name}_" if len(parts) > 1 else "val_"
-            found[prefix + ("loss" if len(parts) > 1 else "supervised_loss")] = loss
-            for metric, value in metrics.items():
-                found[prefix + metric] = value / 100.0
-    return {"val_loss": float(np.mean(losses)), **found}
+            metrics[prefix + ("loss" if len(parts) > 1 else "supervised_loss")] = loss
+            for metric, value in scores.items():
+                metrics[prefix + metric] = value / 100.0
+    return {"val_loss": float(np.mean(losses)), **metrics}
 
 
 def evaluate(model, task, split, batch_size):
@@ -142,18 +152,18 @@ def averaged(model, use_average):
             variable.assign(value)
 
 
-def banner(run, model, kinds):
+def banner(setup, model, kinds):
     """Returns the lines that open a run."""
-    config = run.config
+    config = setup.config
     parameters = {name: net.count_params() for name, net in model.networks.items()}
     parameters["auxiliary"] = sum(m.count_params() for m in model.auxiliary)
-    flops = config.batch_size * model.update_flops(round(run.length(kinds)))
+    flops = config.batch_size * model.update_flops(round(setup.length(kinds)))
     labels = f", {len(model.labels)} labels" if hasattr(model, "labels") else ""
     lines = {
         "model": f"{type(model).__name__} {config.preset}{labels}",
         "backend": keras.backend.backend(),
         "parameters": ", ".join(f"{name} {n:,}" for name, n in parameters.items()),
-        **run.described(model, kinds),
+        **setup.described(model, kinds),
         "run": extent(config, flops),
         "output": config.output,
     }
