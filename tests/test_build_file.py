@@ -16,6 +16,7 @@ PACKAGE = "keras_corrupt"
 #: The folders of keras_corrupt from the bottom to the top. A folder imports from those
 #: that stand before it, and from no other.
 ROOMS = (
+    "commands",
     "files",
     "devices",
     "tokenizers",

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from keras_corrupt.devices.command import hide_start_up_lines
+from keras_corrupt.commands.frame import hide_start_up_lines
 from keras_corrupt.training import command_line
 
 ROOT = Path(__file__).parents[1]

@@ -4,7 +4,7 @@ from typing import Annotated, Literal
 
 import tyro
 
-from keras_corrupt.devices.command import command
+from keras_corrupt.commands.frame import command
 
 
 def convert(

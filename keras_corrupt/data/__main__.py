@@ -6,10 +6,10 @@ from typing import Annotated, Literal
 
 import tyro
 
+from keras_corrupt.commands.frame import command
 from keras_corrupt.data import segmentation
 from keras_corrupt.data.info import DatasetInfo, load_dataset_info
 from keras_corrupt.data.prepare import prepare_dataset
-from keras_corrupt.devices.command import command
 from keras_corrupt.tokenizers import load
 
 

@@ -19,6 +19,7 @@ import zlib
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
+from keras_corrupt.commands.frame import command
 from keras_corrupt.data.chunks import (
     Chunk,
     EncodedChunk,
@@ -45,7 +46,6 @@ from keras_corrupt.data.segmentation import (
     unknown_examples,
     warnings,
 )
-from keras_corrupt.devices.command import command
 from keras_corrupt.tokenizers import KINDS, load
 
 try:

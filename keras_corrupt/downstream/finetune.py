@@ -7,8 +7,6 @@ predictions/   the best run's, in the benchmark's format
 """
 
 import dataclasses
-import os
-import re
 import sys
 import tempfile
 from pathlib import Path
@@ -16,9 +14,21 @@ from typing import Literal
 
 import tyro
 
-from keras_corrupt.devices.command import command, errors_in_a_line
+from keras_corrupt.commands.bounds import Bounds, check_bounds
+from keras_corrupt.commands.frame import command, errors_in_a_line
 from keras_corrupt.downstream import results
 from keras_corrupt.training.run_directory import locked
+
+#: Field of a `RunsConfig` -> its bounds.
+BOUNDS = {
+    "seeds": Bounds(1),
+    "max_length": Bounds(8),
+    "max_train_examples": Bounds(1),
+    "max_dev_examples": Bounds(1),
+    "retries": Bounds(0),
+    "ensemble": Bounds(0),
+    "teachers": Bounds(1),
+}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -62,25 +72,9 @@ class RunsConfig:
             settings={**self.settings, "epochs": 1, "batch_size": 8},
         )
 
-    @property
-    def least(self):
-        """Field -> its least value."""
-        return {
-            "seeds": 1,
-            "max_length": 8,
-            "max_train_examples": 1,
-            "max_dev_examples": 1,
-        }
-
     def check(self):
-        """Raises a `ValueError` for a number that cannot work; names the field."""
-        for name, least in self.least.items():
-            value = getattr(self, name)
-            if value is not None and value < least:
-                hint = " Leave it out for no limit." * name.startswith("max_")
-                raise ValueError(
-                    f"`{name}` must be {least} or more; got {value}.{hint}"
-                )
+        """Raises a `ValueError` for a number that cannot work; names the flag."""
+        check_bounds(self, BOUNDS)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -97,10 +91,6 @@ class FinetuneConfig(RunsConfig):
     def shrunk(self):
         one = {"seeds": 1, "ensemble": min(self.ensemble, 1)}
         return dataclasses.replace(super().shrunk(), **one, retries=0, search=False)
-
-    @property
-    def least(self):
-        return {**super().least, "retries": 0, "ensemble": 0}
 
     def check(self):
         """Raises a `ValueError` for a number that cannot work; names the field."""
@@ -136,7 +126,7 @@ def main(recipe, make_tasks, description, miniature, run=None):
     from keras_corrupt.models import Pretrainer
     from keras_corrupt.presets.registry import import_class
 
-    with errors_in_a_line(lambda message: in_flags(message, config)):
+    with errors_in_a_line(config):
         config.check()
         if config.smoke:
             config = with_miniature(config.shrunk(), recipe, miniature)
@@ -153,32 +143,6 @@ def with_miniature(config, recipe, miniature):
     if missing:
         print(f"--smoke: small files are in {folder}.", file=sys.stderr)
     return dataclasses.replace(config, **missing)
-
-
-def in_flags(message, config):
-    """Writes a message in the words of the command line.
-
-    A field of the configuration, which messages have in backticks, becomes its flag; a
-    file or directory that a message begins with is preceded by the flag that gave it.
-
-    >>> config = FinetuneConfig(preset="runs/x", output="out")
-    >>> in_flags("runs/x/config.json is damaged: leave out `search=True`.", config)
-    '--preset runs/x/config.json is damaged: leave out --search.'
-    """
-    names = [field.name for field in dataclasses.fields(config)]
-
-    def flag(match):
-        value = (match[2] or "").strip("\"'")
-        return f"--{match[1]}" + f" {value}" * (value not in ("", "True"))
-
-    message = re.sub(rf"`({'|'.join(names)})(?:=([^`]*))?`", flag, message)
-    for name in names:
-        value = getattr(config, name)
-        if value and isinstance(value, str):
-            given = {value, os.path.normpath(value)}
-            if re.match(rf"({'|'.join(map(re.escape, given))})[\s/:,]", message):
-                return f"--{name} {message}"
-    return message
 
 
 def finetune(tasks, config):

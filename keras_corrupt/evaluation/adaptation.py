@@ -5,7 +5,7 @@ import dataclasses
 import sys
 from pathlib import Path
 
-from keras_corrupt.devices.command import hide_start_up_lines
+from keras_corrupt.commands.frame import hide_start_up_lines
 from keras_corrupt.downstream.finetune import FinetuneConfig
 from keras_corrupt.training.config import PretrainConfig
 

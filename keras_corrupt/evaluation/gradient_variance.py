@@ -19,7 +19,8 @@ import numpy as np
 import tyro
 from tqdm import tqdm
 
-from keras_corrupt.devices.command import command
+from keras_corrupt.commands.bounds import Bounds, check_bounds
+from keras_corrupt.commands.frame import command
 
 
 class Estimate(NamedTuple):
@@ -295,9 +296,7 @@ def main():
             f"--num_masks {settings.num_masks} of --mask_rate {settings.mask_rate}: "
             "take 2 masks or more, which fit into a text."
         )
-    for name, least in (("texts", 1), ("draws", 2)):
-        if (value := getattr(settings, name)) < least:
-            raise ValueError(f"--{name} {value}: must be {least} or more.")
+    check_bounds(settings, {"texts": Bounds(1), "draws": Bounds(2)})
     from keras_corrupt.data import make_dataset
     from keras_corrupt.downstream.finetune import made_directory
     from keras_corrupt.evaluation.gradients import GradientOf

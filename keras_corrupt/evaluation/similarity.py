@@ -16,7 +16,7 @@ from typing import Literal, NamedTuple
 import numpy as np
 import tyro
 
-from keras_corrupt.devices.command import command
+from keras_corrupt.commands.frame import command
 
 #: STS-B's score of pairs that are equal in meaning.
 EQUAL = 5.0

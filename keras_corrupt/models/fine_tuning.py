@@ -6,22 +6,22 @@ are those of `Electra` and `MaskedLM`, and of every system that brings none: see
 """
 
 import dataclasses
-import math
 from typing import Literal, get_args
 
+from keras_corrupt.commands.bounds import Bounds
 from keras_corrupt.models.sizes import ENCODERS
 
-#: Setting -> whether a number can be it, and which can in words.
+#: Setting -> its bounds.
 BOUNDS = {
-    "learning_rate": (lambda x: 0 < x < math.inf, "a finite number above 0"),
-    "epochs": (lambda x: x >= 1, "a whole number from 1 on"),
-    "batch_size": (lambda x: 1 <= x <= 65536, "a whole number from 1 to 65536"),
-    "layer_decay": (lambda x: 0 < x <= 1, "a number above 0, at most 1"),
-    "warmup_fraction": (lambda x: 0 <= x < 1, "a number from 0 to less than 1"),
-    "weight_decay": (lambda x: 0 <= x < math.inf, "a finite number from 0 on"),
-    "beta_2": (lambda x: 0 <= x < 1, "a number from 0 to less than 1"),
-    "clip_norm": (lambda x: 0 <= x < math.inf, "a finite number from 0 on"),
-    "dropout": (lambda x: x is None or 0 <= x < 1, "a number from 0 to less than 1"),
+    "learning_rate": Bounds(0, above=True),
+    "epochs": Bounds(1),
+    "batch_size": Bounds(1, 65536, closed=True),
+    "layer_decay": Bounds(0, 1, above=True, closed=True),
+    "warmup_fraction": Bounds(0, 1),
+    "weight_decay": Bounds(0),
+    "beta_2": Bounds(0, 1),
+    "clip_norm": Bounds(0),
+    "dropout": Bounds(0, 1),
 }
 
 
@@ -67,8 +67,11 @@ class FineTuningSettings:
         for field in dataclasses.fields(self):
             value = getattr(self, field.name)
             if field.name in BOUNDS:
-                within, expected = BOUNDS[field.name]
-                right = isinstance(value, (int, field.type)) and within(value)
+                expected = BOUNDS[field.name]
+                right = value is None or expected.allow(value)
+                right &= isinstance(value, (int, field.type))
+                if field.type is int:
+                    expected = f"a whole number, {expected}"
             else:
                 choices = get_args(field.type) or (True, False)
                 right, expected = value in choices, " or ".join(map(str, choices))

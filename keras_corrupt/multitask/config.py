@@ -31,10 +31,6 @@ class MultiTaskConfig(RunsConfig):
     `teachers`: they teach, and no teacher is trained."""
 
     @property
-    def least(self):
-        return {**super().least, "teachers": 1}
-
-    @property
     def compared(self):
         """The strategies in the table."""
         names = (*self.strategies, *["single_to_multi"] * self.distill)

@@ -8,7 +8,7 @@ import numpy as np
 import tyro
 
 from keras_corrupt import scoring
-from keras_corrupt.devices.command import command
+from keras_corrupt.commands.frame import command
 from keras_corrupt.files.text import split_lines
 from keras_corrupt.scoring.highlight import legend
 

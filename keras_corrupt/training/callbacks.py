@@ -11,7 +11,7 @@ import keras
 import numpy as np
 from keras import ops
 
-from keras_corrupt.devices.command import RunError
+from keras_corrupt.commands.frame import RunError
 from keras_corrupt.devices.distribution import ONE_DEVICE
 from keras_corrupt.files.whole import write_whole
 from keras_corrupt.training.phases import WHOLE_RUN

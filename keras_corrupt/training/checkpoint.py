@@ -9,7 +9,7 @@ from pathlib import Path
 import keras
 import numpy as np
 
-from keras_corrupt.devices.command import RunError
+from keras_corrupt.commands.frame import RunError
 from keras_corrupt.devices.distribution import ONE_DEVICE
 from keras_corrupt.files.whole import partial_of, whole_file
 from keras_corrupt.presets.named_variables import named_variables

@@ -8,7 +8,7 @@ import keras
 import numpy as np
 from keras import ops
 
-from keras_corrupt.devices.command import RunError
+from keras_corrupt.commands.frame import RunError
 from keras_corrupt.devices.distribution import ONE_DEVICE
 from keras_corrupt.encoders import TextModel
 from keras_corrupt.encoders.token_spread import token_spread

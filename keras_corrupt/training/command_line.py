@@ -9,7 +9,7 @@ from typing import Annotated
 
 import tyro
 
-from keras_corrupt.devices.command import command
+from keras_corrupt.commands.frame import command
 from keras_corrupt.training import keras_stand_in
 from keras_corrupt.training.example_settings import check_flags, names_of
 from keras_corrupt.training.smaller_runs import note, of_smaller_run, tokens

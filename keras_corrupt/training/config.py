@@ -6,8 +6,36 @@ from typing import Any, Literal
 
 import tyro
 
-from keras_corrupt.training.bounds import check_bounds
+from keras_corrupt.commands.bounds import Bounds, check_bounds
+from keras_corrupt.data.examples import MIN_LENGTH
 from keras_corrupt.training.phases import Phase
+
+#: Field -> its bounds. All are finite.
+BOUNDS = {
+    "vocabulary_size": Bounds(1, 10_000_000),
+    "grow_vocabulary": Bounds(0),
+    "validation_fraction": Bounds(0, 1, above=True),
+    "workers": Bounds(1),
+    "sequence_length": Bounds(MIN_LENGTH),
+    "batch_size": Bounds(1),
+    "steps": Bounds(1),
+    "generator_steps": Bounds(0),
+    "learning_rate": Bounds(0, above=True),
+    "warmup_steps": Bounds(0),
+    "weight_decay": Bounds(0),
+    "beta_1": Bounds(0, 1),
+    "beta_2": Bounds(0, 1),
+    "epsilon": Bounds(0, above=True),
+    "clip_norm": Bounds(0),
+    "accumulate": Bounds(1),
+    "at_once": Bounds(1),
+    "ema": Bounds(0, 1),
+    "seed": Bounds(0, 2**32),
+    "interval": Bounds(1),
+    "validation_batches": Bounds(1),
+    "keep_presets": Bounds(0),
+    "processes": Bounds(1),
+}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -211,7 +239,7 @@ class PretrainConfig:
                 "Say what to train on: --corpus (files, a directory, tfds:NAME, or "
                 "python-docs) or --data (examples made before)."
             )
-        check_bounds(self)
+        check_bounds(self, BOUNDS)
         if self.grow_vocabulary and not (self.init_from or self.vocabulary):
             raise ValueError(
                 f"--grow_vocabulary {self.grow_vocabulary}: there is no vocabulary to "

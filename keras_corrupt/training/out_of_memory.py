@@ -5,7 +5,7 @@ import re
 
 import keras
 
-from keras_corrupt.devices.command import RunError
+from keras_corrupt.commands.frame import RunError
 from keras_corrupt.training.memory import (
     STATE_BYTES,
     SUM_BYTES,

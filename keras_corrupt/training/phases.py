@@ -2,7 +2,14 @@
 
 import dataclasses
 
-from keras_corrupt.training.bounds import check_bounds
+from keras_corrupt.commands.bounds import Bounds, check_bounds
+
+#: Field of a `Phase` -> its bounds.
+BOUNDS = {
+    "steps": Bounds(1),
+    "learning_rate": Bounds(0, above=True),
+    "warmup_steps": Bounds(0),
+}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -103,7 +110,7 @@ def check_phases(config, model):
             )
         if phase.start:
             getattr(model, phase.start)()  # what it refuses shows now
-        check_bounds(phase, f"The phase {phase.name!r}: ")
+        check_bounds(phase, BOUNDS, f"The phase {phase.name!r}: ")
         warmup = warmup_of(phase, config)
         if warmup >= phase.steps:
             raise ValueError(

@@ -114,6 +114,6 @@ def test_unknown_flags_are_errors(corpus, tmp_path, capsys):
 
 def test_flags_are_spelled_as_messages_have_them(corpus, tmp_path):
     flags = ["--corpus", corpus, "--output", str(tmp_path / "x")]
-    with pytest.raises(SystemExit, match="error: .*validation_fraction"):
+    with pytest.raises(SystemExit, match="Error: .*validation_fraction"):
         beam.main([*flags, "--validation_fraction", "2"])
     assert not (tmp_path / "x").exists()

@@ -4,8 +4,8 @@ import dataclasses
 
 import pytest
 
+from keras_corrupt.commands.frame import in_flags
 from keras_corrupt.downstream import finetune
-from keras_corrupt.downstream.finetune import in_flags
 from keras_corrupt.downstream.finetuner import Finetuner
 from tests.downstream.conftest import animals
 
@@ -13,14 +13,14 @@ from tests.downstream.conftest import animals
 @pytest.mark.parametrize(
     "field, value, message",
     [
-        ("seeds", 0, "`seeds` must be 1 or more; got 0"),
-        ("retries", -1, "`retries` must be 0 or more; got -1"),
-        ("max_length", 4, "`max_length` must be 8 or more; got 4"),
-        ("max_train_examples", -3, "`max_train_examples` must be 1 .*-3. Leave it out"),
-        ("max_train_examples", 0, "`max_train_examples` must be 1 .*0. Leave it out"),
-        ("max_dev_examples", 0, "`max_dev_examples` must be 1 or more"),
+        ("seeds", 0, "--seeds 0 must be at least 1"),
+        ("retries", -1, "--retries -1 must be at least 0"),
+        ("max_length", 4, "--max_length 4 must be at least 8"),
+        ("max_train_examples", -3, "--max_train_examples -3 must be at least 1"),
+        ("max_train_examples", 0, "--max_train_examples 0 must be at least 1"),
+        ("max_dev_examples", 0, "--max_dev_examples 0 must be at least 1"),
         ("ensemble", 3, "`ensemble` is 3, but there are 2 runs: raise `seeds`"),
-        ("settings", {"learning_rate": float("nan")}, "`settings`: .*number above 0"),
+        ("settings", {"learning_rate": float("nan")}, "`settings`: .*must be above 0"),
         ("settings", {"report": "foo"}, "`report` must be last or best; got 'foo'"),
         ("preset", "tiny", "'tiny' has no tokenizer. Name the directory of a model"),
         ("output", "x" * 300, "x cannot hold results: File name too long.*`output`"),

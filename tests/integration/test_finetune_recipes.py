@@ -256,7 +256,7 @@ def test_a_wrong_file_is_one_line_and_no_output(run, tmp_path):
         (["--labels", "a", "--regression"], "--labels are for classes, --regression"),
         (["--dev_fraction", "2"], "--dev_fraction must be above 0 and below 1; got 2"),
         (["--name", "../../evil"], "--name must be 1 to 100 bytes .*'../../evil'"),
-        (["--max_dev_examples", "-3"], "--max_dev_examples must be 1 or more; got -3"),
+        (["--max_dev_examples", "-3"], "--max_dev_examples -3 must be at least 1"),
         (
             ["--settings", "epochs", "1.5"],
             "--settings: `epochs` must be a whole number",

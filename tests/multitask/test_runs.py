@@ -180,7 +180,7 @@ def test_bad_tasks_and_settings_are_refused_before_any_work(config, tmp_path):
 
     refused("Two tasks have one name, 'animals'", small_tasks() + small_tasks()[:1])
     refused("`strategies` has 'all'; known are single, multi", strategies=("all",))
-    refused("`teachers` must be 1 or more; got 0", teachers=0)
+    refused("--teachers 0 must be at least 1", teachers=0)
     refused("`teachers` is 2, but there are 1 runs: raise `seeds`", teachers=2)
     refused("`settings`: there is no setting rate", settings={"rate": 1})
     refused("there is no setting rate", multi_settings={"rate": 1})

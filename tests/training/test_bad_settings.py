@@ -19,7 +19,7 @@ from keras_corrupt.training import (
     pretraining,
     run_directory,
 )
-from keras_corrupt.training.bounds import BOUNDS
+from keras_corrupt.training.config import BOUNDS
 from keras_corrupt.training.run_directory import locked
 from tests.training.conftest import command_line, contents
 

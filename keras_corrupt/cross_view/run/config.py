@@ -6,15 +6,14 @@ from typing import Literal
 
 import tyro
 
+from keras_corrupt.commands.bounds import Bounds, check_bounds
+from keras_corrupt.commands.frame import command, errors_in_a_line
 from keras_corrupt.cross_view.presets import PRESETS
 from keras_corrupt.cross_view.views import BASELINES, VIEW_PAIRS, VIEWS
-from keras_corrupt.devices.command import command, errors_in_a_line
-from keras_corrupt.downstream.finetune import in_flags
-from keras_corrupt.training import bounds
-from keras_corrupt.training.bounds import Bounds, check_bounds
+from keras_corrupt.training import config as pretraining
 
 #: Field of `CrossViewConfig`, or of a recipe's, -> its bounds, where they are not those
-#: of `training.bounds`.
+#: of pretraining.
 BOUNDS = {
     "max_train": Bounds(1),
     "num_classes": Bounds(2),
@@ -221,7 +220,7 @@ class CrossViewConfig:
 
     def check(self):
         """Raises a `ValueError` for a setting that cannot work; names the flag."""
-        check_bounds(self, bounds={**bounds.BOUNDS, **BOUNDS})
+        check_bounds(self, {**pretraining.BOUNDS, **BOUNDS})
         if self.unlabelled and not self.views:
             raise ValueError(
                 "--views is empty: nothing would learn from --unlabelled. Leave that "
@@ -300,7 +299,7 @@ def main(config, make_task, description):
     # Not above: help needs no Keras.
     from keras_corrupt.cross_view.run.cross_view_run import train
 
-    with errors_in_a_line(lambda message: in_flags(message, config)):
+    with errors_in_a_line(config):
         config.check()
         config = config.shrunk() if config.smoke else config
         if train(make_task(config), config) is None:
