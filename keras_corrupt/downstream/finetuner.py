@@ -21,7 +21,7 @@ from keras_corrupt.downstream.prompt_classifier import PromptClassifier
 from keras_corrupt.downstream.span_extractor import SpanExtractor
 from keras_corrupt.downstream.text_classifier import TextClassifier
 from keras_corrupt.downstream.token_tagger import TokenTagger
-from keras_corrupt.files.whole import whole_file, write_whole
+from keras_corrupt.files.whole import whole_file
 from keras_corrupt.models.fine_tuning import size_of
 from keras_corrupt.models.pretrainer import Pretrainer
 from keras_corrupt.presets.registry import find_class
@@ -309,12 +309,8 @@ class Finetuner:
         return self.task.metrics(predictions, self.splits[name])
 
     def save(self, path, model, outputs, result):
-        """Writes what a run leaves; its JSON last, because that says it is done."""
+        """Writes what a run leaves."""
         path.parent.mkdir(parents=True, exist_ok=True)
-        others = [json.loads(p.read_text()) for p in path.parent.glob("seed-*.json")]
-        if all(result["score"] > other["score"] for other in others):
-            model.save_to_preset(path.parent / "preset")
-            self.write_predictions(model, outputs, path.parent / "predictions")
         arrays = {
             f"{name}/{key}": array
             for name, rows in outputs.items()
@@ -322,7 +318,12 @@ class Finetuner:
         }
         with whole_file(path.with_suffix(".npz"), "wb") as file:
             np.savez_compressed(file, **arrays)
-        write_whole(path, json.dumps(result, indent=2) + "\n")
+
+        def save_best(folder):
+            model.save_to_preset(folder / "preset")
+            self.write_predictions(model, outputs, folder / "predictions")
+
+        kept_results.keep(path, result, save_best)
 
     @functools.cached_property
     def guess(self):

@@ -8,6 +8,7 @@ import hashlib
 import json
 import os
 
+from keras_corrupt.files.whole import write_whole
 from keras_corrupt.presets.directory import content_hash
 
 
@@ -49,6 +50,23 @@ def read(path, asked):
         f"{path} {why}. Choose another `output`, go back to what it was made with, or "
         f"delete {path.parent}."
     )
+
+
+def keep(path, result, save_best):
+    """Keeps the result of a run, and its model if no run of the folder scored as much.
+
+    The JSON file comes last, because it says that the run is done.
+
+    Args:
+        path: The run's JSON file, a `Path`: `seed-0.json` or so.
+        result: What it holds; `score` among it.
+        save_best: Function of the folder that saves the model and its predictions.
+    """
+    path.parent.mkdir(parents=True, exist_ok=True)
+    others = [json.loads(p.read_text()) for p in path.parent.glob("seed-*.json")]
+    if all(result["score"] > other["score"] for other in others):
+        save_best(path.parent)
+    write_whole(path, json.dumps(result, indent=2) + "\n")
 
 
 def fingerprint(preset):

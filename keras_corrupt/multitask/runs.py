@@ -26,7 +26,6 @@ from keras_corrupt.downstream.finetune import (
     made_directory,
 )
 from keras_corrupt.downstream.finetuner import Finetuner, with_changes
-from keras_corrupt.files.whole import write_whole
 from keras_corrupt.multitask import results, teachers
 from keras_corrupt.multitask.multi_task_model import check_names
 from keras_corrupt.multitask.significance import holm
@@ -305,20 +304,19 @@ class Runs:
         return {task: text for task, text in found.items() if text is not None}
 
     def save(self, path, name, model, outputs, result):
-        """Writes what a run leaves; its JSON last, because that says it is done."""
-        folder, seed = path.parent, result["settings"]["seed"]
-        folder.mkdir(parents=True, exist_ok=True)
+        """Writes what a run leaves."""
         whole = model if STRATEGIES[name].multi else model.parts[0]
-        if self.keeps_model(name, seed):
-            whole.save_to_preset(folder / f"seed-{seed}")
-        others = [json.loads(p.read_text()) for p in folder.glob("seed-*.json")]
-        if all(result["score"] > other["score"] for other in others):
+        if self.keeps_model(name, result["settings"]["seed"]):
+            whole.save_to_preset(path.with_suffix(""))
+
+        def save_best(folder):
             whole.save_to_preset(folder / "preset")
             for task, rows in outputs.items():
                 self.finetuners[task].write_predictions(
                     model.part(task), rows, folder / "predictions" / task
                 )
-        write_whole(path, json.dumps(result, indent=2) + "\n")
+
+        kept_results.keep(path, result, save_best)
 
 
 def _with_sigmoid(task):
