@@ -67,6 +67,7 @@ KERAS_CLASSES = {
     ),
     "downstream": (
         "CandidateRanker",
+        "MultiLabelClassifier",
         "PromptClassifier",
         "SpanExtractor",
         "TextClassifier",

@@ -6,6 +6,8 @@
     python recipes/finetune_text.py --preset PRESET --train reviews.csv \\
         --text review --template "{first} It was [MASK] ." \\
         --label_words good great bad terrible
+    python recipes/finetune_text.py --train songs.csv --text lyrics --label moods \\
+        --multi_label --separator "|"
     python recipes/finetune_text.py --preset PRESET --benchmark acl_arc \\
         --data citation_intent --seeds 5
 
@@ -13,8 +15,10 @@ Files are TSV, CSV or JSONL, also `.gz`. Columns go by name, or by number from 0
 the file has no header. Rows that cannot be used are counted and named.
 
 The third command trains by prompts, for presets of MaskedLM or CocoLM and few examples.
-The last one is a task of Gururangan et al. (2020), in the files that they released,
-with their settings; Zheng et al. (2020, table 1) take the same four.
+The fourth one is for texts with any number of labels: a text gets each label whose
+probability reaches a threshold, the best one on the development examples. The last one
+is a task of Gururangan et al. (2020), in the files that they released, with their
+settings; Zheng et al. (2020, table 1) take the same four.
 """
 
 import dataclasses
@@ -24,6 +28,7 @@ from keras_corrupt.downstream import FinetuneConfig, main
 from keras_corrupt.tasks import miniature
 from keras_corrupt.tasks.domain_tasks import DomainTask
 from keras_corrupt.tasks.few_shot import prompted
+from keras_corrupt.tasks.multi_label import MultiLabelTask
 from keras_corrupt.tasks.tables import Columns, TableTask
 
 
@@ -45,6 +50,13 @@ class Config(FinetuneConfig):
     """Column of what identifies an example; they are counted if not given."""
     labels: tuple[str, ...] | None = None
     """The labels; those found in `train` if not given."""
+    multi_label: bool = False
+    """Whether a text has any number of labels: names with `separator` between them, or
+    a list in JSONL."""
+    separator: str = ","
+    """What stands between two labels of a text."""
+    balance: bool = False
+    """Whether rare labels weigh as much in training as frequent ones."""
     regression: bool = False
     """Whether labels are scores: numbers."""
     score_range: tuple[float, float] | None = None
@@ -72,9 +84,26 @@ def tasks(config):
         raise ValueError("`template` is for a file of your own, not for `benchmark`.")
     if config.benchmark:
         return [DomainTask(config.benchmark, config.data)]
+    if config.multi_label and (config.regression or config.template):
+        raise ValueError(
+            "`multi_label` goes neither with `regression` nor with a `template`."
+        )
     names = (config.text, config.second_text, config.label, config.id)
     if config.text.isdecimal():  # the file has no header
         names = [int(name) if (name or "").isdecimal() else name for name in names]
+    if config.multi_label:
+        task = MultiLabelTask(
+            config.train,
+            Columns(*names),
+            dev=config.dev,
+            test=config.test,
+            labels=config.labels,
+            separator=config.separator,
+            dev_fraction=config.dev_fraction,
+            name=config.name,
+            balance=config.balance,
+        )
+        return [task]
     task = TableTask(
         config.train,
         Columns(*names),
@@ -85,6 +114,7 @@ def tasks(config):
         score_range=config.score_range,
         dev_fraction=config.dev_fraction,
         name=config.name,
+        balance=config.balance,
     )
     if config.template:
         task = prompted(task, config.template, config.label_words)

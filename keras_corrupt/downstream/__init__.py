@@ -9,6 +9,7 @@ __getattr__, __dir__, __all__ = lazy_loader.attach(
     __name__,
     submod_attrs={
         "candidate_ranker": ["CandidateRanker"],
+        "multi_label_classifier": ["MultiLabelClassifier"],
         "prompt_classifier": ["PromptClassifier"],
         "span_extractor": ["SpanExtractor"],
         "text_classifier": ["TextClassifier"],

@@ -136,7 +136,7 @@ def _stacked(rows, length):
 
 def _stack(values, length):
     kind = "float32" if np.asarray(values[0]).dtype.kind == "f" else "int32"
-    if np.ndim(values[0]) == 0:
+    if np.ndim(values[0]) == 0 or isinstance(values[0], tuple):
         return np.array(values, kind)
     stacked = np.zeros((len(values), length), kind)
     for row, value in zip(stacked, values, strict=True):

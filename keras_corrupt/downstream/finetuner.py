@@ -16,6 +16,7 @@ from tqdm import tqdm
 
 from keras_corrupt.downstream import kept_results, results
 from keras_corrupt.downstream.candidate_ranker import CandidateRanker
+from keras_corrupt.downstream.multi_label_classifier import MultiLabelClassifier
 from keras_corrupt.downstream.optimizer import compiled, set_back
 from keras_corrupt.downstream.prompt_classifier import PromptClassifier
 from keras_corrupt.downstream.span_extractor import SpanExtractor
@@ -35,6 +36,7 @@ from keras_corrupt.training.out_of_memory import (
 #: Kind of a task -> class of its model.
 MODELS = {
     "text_classification": TextClassifier,
+    "multi_label_classification": MultiLabelClassifier,
     "tagging": TokenTagger,
     "span_extraction": SpanExtractor,
     "candidate_ranking": CandidateRanker,
@@ -244,6 +246,7 @@ class Finetuner:
                 # Nothing can be read off such a model; it counts as not trained.
                 model = self.compiled_model(settings, seed)
             outputs = model.outputs(self.features[self.dev])
+            model.calibrate(outputs, self.splits[self.dev].labels)
             score = self.metrics(model, self.dev, outputs)[metric]
             curve.append({"epoch": epoch, "loss": loss, metric: score})
             print(
@@ -258,6 +261,7 @@ class Finetuner:
         if weights is not None:
             model.set_weights(weights)
         outputs = {name: model.outputs(f) for name, f in self.features.items()}
+        model.calibrate(outputs[self.dev], self.splits[self.dev].labels)
         if math.isfinite(loss):
             predictions = self.predictions(model, self.dev, outputs[self.dev])
             failure = self.task.failure(predictions, self.splits[self.dev])

@@ -20,8 +20,8 @@ from keras_corrupt.tokenizers.texts import listed
 class Feature(NamedTuple):
     """What the model reads of an example, or of a window of it.
 
-    `inputs` and `targets` map names to an integer or float, or to an array with one
-    entry for each token. `inputs` has `token_ids` and `segment_ids`; `targets` is
+    `inputs` and `targets` map names to an integer or float, to a tuple of these, or to
+    an array with one entry for each token. `inputs` has `token_ids` and `segment_ids`; `targets` is
     empty where nothing is known. `example` is the example's index in its list.
     """
 
@@ -175,6 +175,14 @@ class DownstreamModel(TextModel):
             that takes its place.
         """
         raise NotImplementedError
+
+    def calibrate(self, outputs, labels):
+        """Takes from development examples what `decode` needs, if it needs anything.
+
+        Args:
+            outputs: What `outputs` returned for them.
+            labels: Their labels, in the order of the outputs.
+        """
 
     def decode(self, examples, features, outputs):
         """Returns a prediction for each example.

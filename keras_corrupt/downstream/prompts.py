@@ -7,7 +7,7 @@ with their word filled in.
 
 import re
 
-from keras_corrupt.downstream.text_classifier import cut
+from keras_corrupt.downstream.text_features import cut
 
 MASK = "[MASK]"
 SLOTS = ("{first}", "{second}", MASK)

@@ -4,10 +4,10 @@ import keras
 import numpy as np
 from keras import ops
 
-from keras_corrupt.downstream.model import DownstreamModel, Feature
+from keras_corrupt.downstream.model import DownstreamModel
 from keras_corrupt.downstream.soft_targets import cross_entropy, probabilities
+from keras_corrupt.downstream.text_features import text_features
 from keras_corrupt.encoders.embeddings import initializer
-from keras_corrupt.tokenizers.texts import text_tuples
 
 
 @keras.saving.register_keras_serializable(package="keras_corrupt")
@@ -23,6 +23,8 @@ class TextClassifier(DownstreamModel):
             in this range a text lies.
         score_activation: For a number, `"sigmoid"` to keep it within the range, as
             Clark's thesis does in 3.2.1; `None` for the head's output as it is.
+        label_weights: For classes, how much an example of each counts in the loss; 1
+            if not given. With soft targets it is the mean by the targets.
         kwargs: Those of `DownstreamModel`.
 
     Example:
@@ -44,6 +46,7 @@ class TextClassifier(DownstreamModel):
         labels=None,
         score_range=None,
         score_activation=None,
+        label_weights=None,
         **kwargs,
     ):
         super().__init__(encoder, tokenizer, **kwargs)
@@ -66,6 +69,12 @@ class TextClassifier(DownstreamModel):
         self.labels = None if labels is None else list(labels)
         self.score_range = None if score_range is None else list(score_range)
         self.score_activation = score_activation
+        if label_weights is not None and len(label_weights) != len(labels or ()):
+            raise ValueError(
+                "`label_weights` must be one for each of `labels`; got "
+                f"{label_weights!r}."
+            )
+        self.label_weights = label_weights
         self.head = ClassificationHead(
             1 if labels is None else len(labels),
             self.dropout,
@@ -77,27 +86,8 @@ class TextClassifier(DownstreamModel):
 
     def features(self, examples, labels=None):
         """Encodes strings or pairs of strings; see `DownstreamModel.features`."""
-        pairs = text_tuples(examples, "examples")
-        if labels is not None and len(labels) != len(pairs):
-            raise ValueError(
-                f"`labels` must be one for each example; got {len(labels)} for "
-                f"{len(pairs)} examples."
-            )
-        encoded = iter(self.tokenizer.encode_batch([t for pair in pairs for t in pair]))
-        targets = [{}] * len(pairs) if labels is None else map(self.target, labels)
-        features = []
-        for i, (pair, target) in enumerate(zip(pairs, targets, strict=True)):
-            parts = cut([next(encoded) for _ in pair], self.max_length - 1 - len(pair))
-            token_ids, segment_ids = [self.tokenizer.classify_id], [0]
-            for segment, part in enumerate(parts):
-                token_ids += [*part, self.tokenizer.separate_id]
-                segment_ids += [segment] * (len(part) + 1)
-            inputs = {
-                "token_ids": np.array(token_ids, "int32"),
-                "segment_ids": np.array(segment_ids, "int32"),
-            }
-            features.append(Feature(inputs, target, i))
-        return features
+        targets = None if labels is None else list(map(self.target, labels))
+        return text_features(self.tokenizer, examples, targets, self.max_length)
 
     def target(self, label):
         """Returns the targets of a label: its index, or its place in the range."""
@@ -135,7 +125,17 @@ class TextClassifier(DownstreamModel):
         logits = outputs["logits"]
         if self.labels is None:
             return ops.square(logits[:, 0] - targets["score"])
-        return cross_entropy(targets["label"], logits)
+        losses = cross_entropy(targets["label"], logits)
+        if self.label_weights is None:
+            return losses
+        return losses * self.weights_of(targets["label"])
+
+    def weights_of(self, target):
+        """Returns the weights of classes, or of distributions over them."""
+        weights = ops.convert_to_tensor(self.label_weights, "float32")
+        if len(target.shape) == 1:
+            return ops.take(weights, target)
+        return ops.matmul(target, weights[:, None])[:, 0]
 
     def soft_targets(self, features, outputs):
         if self.labels is None:
@@ -164,6 +164,7 @@ class TextClassifier(DownstreamModel):
             "labels": self.labels,
             "score_range": self.score_range,
             "score_activation": self.score_activation,
+            "label_weights": self.label_weights,
         }
 
 
@@ -191,16 +192,3 @@ class ClassificationHead(keras.Model):
 
     def call(self, x, training=False):
         return self.dense(self.dropout(x, training=training))
-
-
-def cut(parts, room):
-    """Cuts one or two lists of tokens to `room` tokens, the longer one first.
-
-    >>> cut([[1, 2, 3, 4], [5]], 4)
-    [[1, 2, 3], [5]]
-    """
-    if len(parts) == 1:
-        return [parts[0][:room]]
-    first, second = parts
-    count = min(len(first), max(room - len(second), room - room // 2))
-    return [first[:count], second[: room - count]]

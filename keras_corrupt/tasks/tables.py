@@ -5,6 +5,7 @@ import dataclasses
 import json
 import math
 import re
+from collections import Counter
 from pathlib import Path
 
 import numpy as np
@@ -100,7 +101,7 @@ def score_in(score_range=None):
     return read_label
 
 
-def read_table(path, columns, read_label=None):
+def read_table(path, columns, read_label=None, lists=False):
     """Reads a table.
 
     A TSV file has no quoting, as GLUE's; CSV has. Rows that cannot be used are left
@@ -112,6 +113,8 @@ def read_table(path, columns, read_label=None):
         columns: A `Columns`. Others in the file are not looked at.
         read_label: What makes a label of a cell: `one_of(...)` or `score_in(...)`;
             `None` for any label.
+        lists: Whether the label's field of a JSONL file may be a list, which
+            `read_label` gets in JSON.
 
     Returns:
         A `Split` whose examples are strings, or pairs of strings.
@@ -128,10 +131,10 @@ def read_table(path, columns, read_label=None):
         raise ValueError(f"{path} has no column {missing[0]!r}; it has {names}.")
     if twice := [column for column in columns.all if names.count(column) > 1]:
         raise ValueError(f"{path} has two columns {twice[0]!r}: rename one.")
-    return make_split(path, rows, columns, read_label)
+    return make_split(path, rows, columns, read_label, lists)
 
 
-def make_split(source, rows, columns, read_label=None):
+def make_split(source, rows, columns, read_label=None, lists=False):
     """Makes a `Split` of rows.
 
     Args:
@@ -140,6 +143,7 @@ def make_split(source, rows, columns, read_label=None):
             columns to values, or a `BadRow`.
         columns: A `Columns`.
         read_label: As for `read_table`.
+        lists: As for `read_table`.
 
     Returns:
         As `read_table`.
@@ -153,7 +157,10 @@ def make_split(source, rows, columns, read_label=None):
         try:
             if isinstance(row, BadRow):
                 raise row
-            cells = {column: _cell(row, column) for column in columns.all}
+            cells = {
+                column: _cell(row, column, lists and column == columns.label)
+                for column in columns.all
+            }
             example = tuple(cells[column] for column in columns.texts)
             if columns.label is not None:
                 # A row to be labelled needs a prediction even if a text is empty.
@@ -261,9 +268,9 @@ def _json_rows(lines):
     return list(names), rows
 
 
-def _cell(row, column):
+def _cell(row, column, may_be_list=False):
     value = row.get(column)
-    if isinstance(value, list | dict):
+    if isinstance(value, dict if may_be_list else list | dict):
         raise BadRow("a list or an object in place of a text, label or id")
     if not isinstance(value, str):
         value = "" if value is None else json.dumps(value)
@@ -292,6 +299,8 @@ class TableTask(TextTask):
         dev_fraction: The share of `train` to hold out where there is no `dev`.
         name: The task's name; `None` for that of the file `train`, or, where that is
             no more than "train", of its folder.
+        balance: Whether all classes weigh the same in training, however few examples
+            they have.
 
     Raises:
         FileNotFoundError: A file is not there.
@@ -310,9 +319,12 @@ class TableTask(TextTask):
         score_range=None,
         dev_fraction=0.1,
         name=None,
+        balance=False,
     ):
         if columns.label is None:
             raise ValueError("`columns` must say which column has the label.")
+        if balance and regression:
+            raise ValueError("`balance` is for classes, `regression` is for scores.")
         if labels is not None and regression:
             raise ValueError(
                 "`labels` are for classes, `regression` is for scores: give one."
@@ -340,10 +352,7 @@ class TableTask(TextTask):
         else:
             splits = {"train": training, "dev": read_table(dev, columns, read_label)}
         if test is not None:
-            names, _ = read_rows(test, header=isinstance(columns.text, str))
-            if columns.label not in names:
-                columns = dataclasses.replace(columns, label=None)
-            splits["test"] = read_table(test, columns, read_label)
+            splits["test"] = read_test(test, columns, read_label)
         super().__init__(
             name or task_name(train),
             splits,
@@ -351,6 +360,26 @@ class TableTask(TextTask):
             score_range,
             ("spearman", "pearson") if regression else ("accuracy", "macro_f1"),
         )
+        if balance:
+            self.model_arguments["label_weights"] = balanced(training.labels, labels)
+
+
+def balanced(train, labels):
+    """Returns weights by which all labels count the same: 1 on average over examples.
+
+    >>> balanced(["a", "a", "a", "b"], ["a", "b"])
+    [0.6666666666666666, 2.0]
+    """
+    counts = Counter(train)
+    return [len(train) / (len(labels) * max(counts[label], 1)) for label in labels]
+
+
+def read_test(path, columns, read_label, lists=False):
+    """Reads as `read_table` does; the file may lack the column of the label."""
+    names, _ = read_rows(path, header=isinstance(columns.text, str))
+    if columns.label not in names:
+        columns = dataclasses.replace(columns, label=None)
+    return read_table(path, columns, read_label, lists)
 
 
 def task_name(path):

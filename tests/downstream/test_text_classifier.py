@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from keras_corrupt.downstream import TextClassifier, TokenTagger
-from keras_corrupt.downstream.text_classifier import cut
+from keras_corrupt.downstream.text_features import cut
 from keras_corrupt.models import Electra
 from keras_corrupt.presets import load_preset
 from tests.downstream.conftest import ENCODER, scrambled

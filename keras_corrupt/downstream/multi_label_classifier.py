@@ -1,0 +1,125 @@
+"""Any number of labels for a text or a pair of texts."""
+
+import keras
+import numpy as np
+from keras import ops
+
+from keras_corrupt.downstream.model import DownstreamModel
+from keras_corrupt.downstream.soft_targets import probability
+from keras_corrupt.downstream.text_classifier import ClassificationHead
+from keras_corrupt.downstream.text_features import text_features
+
+
+@keras.saving.register_keras_serializable(package="keras_corrupt")
+class MultiLabelClassifier(DownstreamModel):
+    """Gives a text each label whose probability reaches a threshold.
+
+    The head is one linear layer on the last hidden vector of `[CLS]`, with a sigmoid
+    for each label.
+
+    Args:
+        labels: The names of the labels.
+        threshold: The least probability of a label that is given. Fine-tuning takes
+            the best one on the development examples: see `calibrate`.
+        label_weights: For each label, how much a text that has it counts in the loss
+            beside a text without it; 1 if not given.
+        kwargs: Those of `DownstreamModel`.
+
+    Example:
+
+    >>> from keras_corrupt.tokenizers import SPECIAL_TOKENS, WordPieceTokenizer
+    >>> tokenizer = WordPieceTokenizer([*SPECIAL_TOKENS, "good", "bad"])
+    >>> classifier = MultiLabelClassifier.from_preset(
+    ...     "tiny", tokenizer=tokenizer, labels=["happy", "sad"], threshold=0.0)
+    >>> classifier.predictions(["good"])
+    [['happy', 'sad']]
+    """
+
+    head_arguments = ("labels",)
+
+    def __init__(
+        self, encoder, tokenizer, labels, threshold=0.5, label_weights=None, **kwargs
+    ):
+        super().__init__(encoder, tokenizer, **kwargs)
+        if len(set(labels)) != len(labels) or len(labels) < 2:
+            raise ValueError(
+                f"`labels` must be two or more different names; got {labels!r}."
+            )
+        if label_weights is not None and len(label_weights) != len(labels):
+            raise ValueError(
+                "`label_weights` must be one for each of `labels`; got "
+                f"{label_weights!r}."
+            )
+        self.labels, self.threshold = list(labels), threshold
+        self.label_weights = label_weights
+        self.head = ClassificationHead(
+            len(labels), self.dropout, self.encoder.initializer_range, name="head"
+        )
+        self.head.build((None, self.encoder.hidden_size))
+        self.built = True
+
+    def features(self, examples, labels=None):
+        """Encodes strings or pairs of strings; `labels` are lists of names."""
+        targets = labels and list(map(self.target, labels))
+        return text_features(self.tokenizer, examples, targets, self.max_length)
+
+    def target(self, names):
+        """Returns the targets of a text's labels: 1 for each of these, 0 for others."""
+        if unknown := [name for name in names if name not in self.labels]:
+            raise ValueError(
+                f"Unknown label {unknown[0]!r}; the model's are {self.labels}."
+            )
+        return {"labels": tuple(float(label in names) for label in self.labels)}
+
+    def head_outputs(self, hidden, inputs, training=False):
+        return {"logits": self.head(hidden[:, 0], training=training)}
+
+    def sequence_losses(self, outputs, targets):
+        """The sum over labels of the cross-entropy of each label's probability."""
+        target, logits = targets["labels"], outputs["logits"]
+        losses = ops.binary_crossentropy(target, logits, from_logits=True)
+        if self.label_weights is not None:
+            weights = ops.convert_to_tensor(self.label_weights, "float32")
+            losses *= 1.0 + target * (weights - 1.0)
+        return ops.sum(losses, axis=-1)
+
+    def soft_targets(self, features, outputs):
+        return [{"labels": probability(output["logits"])} for output in outputs]
+
+    def calibrate(self, outputs, labels):
+        """Takes the threshold by which micro F1 is best.
+
+        Args:
+            outputs: What `outputs` returned for development examples.
+            labels: The examples' lists of labels.
+        """
+        scores = probability(np.stack([output["logits"] for output in outputs]))
+        true = np.array([np.isin(self.labels, list(names)) for names in labels])
+        order = np.argsort(-scores, axis=None)
+        right = np.cumsum(true.ravel()[order])
+        f1 = 2 * right / (np.arange(1, len(right) + 1) + true.sum())
+        # Equal scores are given together: only the last one of them ends a choice.
+        ranked = scores.ravel()[order]
+        f1[:-1][ranked[:-1] == ranked[1:]] = -1.0
+        self.threshold = float(ranked[f1.argmax()])
+
+    def decode(self, examples, features, outputs):
+        """Returns a list of labels for each example, in the order of `labels`."""
+        scores = probability(np.stack([output["logits"] for output in outputs]))
+        return [
+            [self.labels[i] for i in np.flatnonzero(row >= self.threshold)]
+            for row in scores
+        ]
+
+    def probabilities(self, examples, batch_size=64):
+        """Returns the probability of each label, float32 `[examples, labels]`."""
+        outputs = self.outputs(self.features(examples), batch_size)
+        return probability(np.stack([output["logits"] for output in outputs]))
+
+    def get_config(self):
+        return {
+            **super().get_config(),
+            "labels": self.labels,
+            "threshold": self.threshold,
+            "label_weights": self.label_weights,
+        }

@@ -1,0 +1,60 @@
+"""Texts and pairs of texts as the inputs of a model."""
+
+import numpy as np
+
+from keras_corrupt.downstream.model import Feature
+from keras_corrupt.tokenizers.texts import text_tuples
+
+
+def text_features(tokenizer, examples, targets, max_length):
+    """Encodes texts: `[CLS] text [SEP]`, or `[CLS] first [SEP] second [SEP]`.
+
+    Args:
+        tokenizer: A `Tokenizer`.
+        examples: Strings or pairs of strings.
+        targets: A dict of targets for each; `None` where labels are not known.
+        max_length: Tokens of an example, at most. Texts are cut at their end, the
+            longer one of a pair first.
+
+    Returns:
+        A list of `Feature`, one for each example.
+
+    Raises:
+        ValueError: An example is something else, or their number is not that of
+            `targets`.
+    """
+    pairs = text_tuples(examples, "examples")
+    if targets is None:
+        targets = [{}] * len(pairs)
+    if len(targets) != len(pairs):
+        raise ValueError(
+            f"`labels` must be one for each example; got {len(targets)} for "
+            f"{len(pairs)} examples."
+        )
+    encoded = iter(tokenizer.encode_batch([t for pair in pairs for t in pair]))
+    features = []
+    for i, (pair, target) in enumerate(zip(pairs, targets, strict=True)):
+        parts = cut([next(encoded) for _ in pair], max_length - 1 - len(pair))
+        token_ids, segment_ids = [tokenizer.classify_id], [0]
+        for segment, part in enumerate(parts):
+            token_ids += [*part, tokenizer.separate_id]
+            segment_ids += [segment] * (len(part) + 1)
+        inputs = {
+            "token_ids": np.array(token_ids, "int32"),
+            "segment_ids": np.array(segment_ids, "int32"),
+        }
+        features.append(Feature(inputs, target, i))
+    return features
+
+
+def cut(parts, room):
+    """Cuts one or two lists of tokens to `room` tokens, the longer one first.
+
+    >>> cut([[1, 2, 3, 4], [5]], 4)
+    [[1, 2, 3], [5]]
+    """
+    if len(parts) == 1:
+        return [parts[0][:room]]
+    first, second = parts
+    count = min(len(first), max(room - len(second), room - room // 2))
+    return [first[:count], second[: room - count]]
