@@ -21,8 +21,9 @@ class Feature(NamedTuple):
     """What the model reads of an example, or of a window of it.
 
     `inputs` and `targets` map names to an integer or float, to a tuple of these, or to
-    an array with one entry for each token. `inputs` has `token_ids` and `segment_ids`; `targets` is
-    empty where nothing is known. `example` is the example's index in its list.
+    an array with one entry for each token. `inputs` has `token_ids` and `segment_ids`;
+    `targets` is empty where nothing is known. `example` is the example's index in its
+    list.
     """
 
     inputs: dict
