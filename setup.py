@@ -23,8 +23,10 @@ TEXT = [
 ]
 
 BEAM = ["apache-beam>=2.60"]
+HF_DATASETS = ["datasets>=3"]
 JAX = ["jax>=0.4.36"]
 MULTITASK = ["statsmodels>=0.14.4"]
+PARQUET = ["pyarrow>=16"]
 PARSING = ["ufal.chu_liu_edmonds>=1.0.3"]
 RUNTIMES = ["ai-edge-litert>=2", "onnxruntime>=1.20", "tf2onnx>=1.17"]
 # `tensorflow_hub`, which it requires, imports `pkg_resources`: gone in setuptools 81.
@@ -93,18 +95,24 @@ setup(
             "psutil>=6",
             "transformers>=4.56",
         ],
+        "gs": ["gcsfs>=2024.2"],
+        "hf-datasets": HF_DATASETS,
         "hubs": ["huggingface-hub>=0.30", "kagglehub>=0.3"],
         "jax": JAX,
         "multitask": MULTITASK,
+        "parquet": PARQUET,
         "parsing": PARSING,
         "runtimes": RUNTIMES,
+        "s3": ["s3fs>=2024.2"],
         "squad": SQUAD,
         "tfds": TFDS,
         "translation": TRANSLATION,
         "test": [
             *BEAM,
+            *HF_DATASETS,
             *JAX,
             *MULTITASK,
+            *PARQUET,
             *PARSING,
             *RUNTIMES,
             *SQUAD,

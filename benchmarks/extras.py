@@ -31,6 +31,11 @@ tfds.dataset_builders.store_as_tfds_dataset(
     split_datasets={"train": tf.data.Dataset.from_tensor_slices({"text": texts})},
 )
 """
+PREPARE = (
+    "python -m keras_corrupt.data prepare --vocabulary_size 60 "
+    "--validation_fraction 0.1 --corpus"
+)
+TO_CSV = "mkdir folder && (echo text; grep . text.txt) > folder/train.csv"
 
 
 @dataclasses.dataclass(frozen=True)
@@ -61,6 +66,15 @@ FEATURES = {
         f"cd {ROOT} && python -m benchmarks.finetune_speed --help",
         "usage",
     ),
+    "gs": Feature(
+        f"{PREPARE} 'gs://no-such-bucket/*.txt' --output data",
+        "cannot be read|no such file",
+        network=True,
+    ),
+    "hf-datasets": Feature(
+        f"{TO_CSV} && {PREPARE} hf-datasets:folder --output data",
+        "1 file",
+    ),
     "hubs": Feature(
         "python -m keras_corrupt.convert hf://google/electra-small-discriminator out",
         r"as keras_corrupt|cannot be fetched",
@@ -74,11 +88,23 @@ FEATURES = {
         "python RECIPES/finetune_multitask.py --smoke --distill --tasks CoLA RTE",
         r"\| single_to_multi \|",
     ),
+    "parquet": Feature(
+        f"{TO_CSV} && python -c 'from pyarrow import csv, parquet; "
+        'table = csv.read_csv("folder/train.csv"); '
+        'parquet.write_table(table, "text.parquet")\' && '
+        f"{PREPARE} text.parquet --output data",
+        "1 file",
+    ),
     "parsing": Feature("python RECIPES/cvt_parsing.py --smoke", "las"),
     "runtimes": Feature(
         "python -m keras_corrupt.convert tiny_en onnx --to onnx && "
         "python -m keras_corrupt.convert tiny_en litert --to litert",
         r"as onnx\s+checked[\s\S]*as litert\s+checked",
+    ),
+    "s3": Feature(
+        f"{PREPARE} 's3://no-such-bucket/*.txt' --output data",
+        "cannot be read|no such file",
+        network=True,
     ),
     "squad": Feature(
         "python RECIPES/finetune_squad.py --smoke && "

@@ -9,7 +9,7 @@ from tests.conftest import PAGES, ROOT
 
 TEXT = "".join(page.read_text() for page in [*PAGES, ROOT / "CONTRIBUTING.md"])
 PACKAGES = re.findall(r"^pip install -e \. '(\w+)\[([\w-]+)\]'$", TEXT, re.MULTILINE)
-EXTRAS = re.findall(r"pip install -e '\.\[([\w,]+)\]'", TEXT)
+EXTRAS = re.findall(r"pip install -e '\.\[([\w,-]+)\]'", TEXT)
 
 
 def test_each_accelerator_has_a_command():

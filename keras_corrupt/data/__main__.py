@@ -30,14 +30,17 @@ def prepare(
     on_bad_bytes: Literal["error", "skip"] = "error",
     on_bad_rows: Literal["error", "skip"] = "error",
     documents: Literal["blank_lines", "lines"] = "blank_lines",
+    text_column: str = "text",
     grow_vocabulary: int = 0,
     progress: bool = True,
 ) -> None:
     """Builds a directory of training examples from a corpus.
 
     Args:
-        corpus: Files (.txt, .jsonl, each also .gz, .xz, .zst), globs, directories,
-            tfds:NAME[:SPLIT], or python-docs.
+        corpus: Files (.txt, .jsonl, .csv, .tsv, each also .gz, .xz, .zst; .parquet,
+            .arrow), globs, directories, URLs of these (gs://, s3://),
+            tfds:NAME[:SPLIT], hf-datasets:NAME[@REVISION][:CONFIG][:SPLIT], or
+            python-docs.
         output: The directory to make.
         vocabulary: A vocab.txt, tokenizer.json or SentencePiece .model; without it one
             is trained.
@@ -55,10 +58,11 @@ def prepare(
         workers: Processes; by default one for each available CPU, four at most, and one
             for little text.
         on_bad_bytes: What to do about lines that are not UTF-8.
-        on_bad_rows: What to do about lines of .jsonl files that are no JSON object with
-            a string in the field "text".
+        on_bad_rows: What to do about rows without a text.
         documents: What the documents of a .txt file are: separated by blank lines, or
             lines, each of them one.
+        text_column: The column or field that holds the documents, in all other files
+            and data sets.
         grow_vocabulary: Pieces to add to a given vocabulary (WordPiece only): those of
             the corpus that it cuts.
         progress: Print a line of progress, and how held-out text is cut into tokens.
@@ -82,6 +86,7 @@ def prepare(
         on_bad_bytes=on_bad_bytes,
         on_bad_rows=on_bad_rows,
         documents=documents,
+        text_column=text_column,
         grow_vocabulary=grow_vocabulary,
         progress=progress,
     )

@@ -29,7 +29,6 @@ from keras_corrupt.data.chunks import (
     read_chunks,
     tokenize_chunk,
 )
-from keras_corrupt.data.corpus import DOCUMENTS, Source
 from keras_corrupt.data.info import DatasetInfo, Shard, load_dataset_info
 from keras_corrupt.data.plan import Plan
 from keras_corrupt.data.prepared_directory import (
@@ -46,6 +45,7 @@ from keras_corrupt.data.segmentation import (
     unknown_examples,
     warnings,
 )
+from keras_corrupt.data.sources import DOCUMENTS, Source
 from keras_corrupt.tokenizers import KINDS, load
 
 try:
@@ -297,7 +297,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     )
     for name, help in (
         ("on_bad_bytes", "lines that are not UTF-8"),
-        ("on_bad_rows", "lines of .jsonl files without a text"),
+        ("on_bad_rows", "rows without a text"),
     ):
         parser.add_argument(
             *spelled(name), choices=("error", "skip"), default="error", help=help
@@ -307,6 +307,11 @@ def main(arguments: Sequence[str] | None = None) -> None:
         choices=DOCUMENTS,
         default=defaults.documents,
         help="documents of a .txt file: separated by blank lines, or lines",
+    )
+    parser.add_argument(
+        *spelled("text_column"),
+        default=defaults.text_column,
+        help="column of the documents in other files",
     )
     known, beam_options = parser.parse_known_args(arguments)
     settings = vars(known)

@@ -14,9 +14,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from keras_corrupt.data.corpus import Source
 from keras_corrupt.data.examples import Example, build_examples
 from keras_corrupt.data.records import serialize
+from keras_corrupt.data.sources import Source
 from keras_corrupt.data.splits import is_held_out
 from keras_corrupt.tokenizers import Tokenizer
 from keras_corrupt.tokenizers.flat_ids import unflattened

@@ -5,10 +5,17 @@ import os
 import stat
 from collections.abc import Iterator
 
-TEXT = (".txt", ".txt.gz", ".txt.xz", ".txt.zst")
-JSON_LINES = (".jsonl", ".jsonl.gz", ".jsonl.xz", ".jsonl.zst")
-EXTENSIONS = TEXT + JSON_LINES
+from keras_corrupt.files.urls import file_system, is_url
+
+_PACKED = ("", ".gz", ".xz", ".zst")
+TEXT, JSON_LINES, CSV, TSV = (
+    tuple(f".{kind}{packed}" for packed in _PACKED)
+    for kind in ("txt", "jsonl", "csv", "tsv")
+)
+COLUMNAR = (".parquet", ".arrow")
+EXTENSIONS = TEXT + JSON_LINES + CSV + TSV + COLUMNAR
 """File name endings that can be read, in small letters or capitals."""
+_READABLE = ".txt, .jsonl, .csv, .tsv (each also .gz, .xz, .zst), .parquet, .arrow"
 
 # Beside these a text is a vocabulary: a run may be in the folder of its corpus.
 _OWN_FILES = {"dataset.json", "tokenizer_settings.json"}
@@ -42,7 +49,7 @@ def describe_left_out(left_out: dict[str, list], lines: int = 0, rows: int = 0) 
     Args:
         left_out: Files, as `LeftOut` has them.
         lines: Lines that were skipped because they are not UTF-8.
-        rows: Lines of JSON that were skipped because they have no text.
+        rows: Rows that were skipped because they have no text.
 
     Returns:
         The end of a sentence; an empty string if nothing is left out.
@@ -56,7 +63,7 @@ def describe_left_out(left_out: dict[str, list], lines: int = 0, rows: int = 0) 
         for reason, (count, first) in left_out.items()
     ]
     parts += [f"{lines:,} lines that are not UTF-8"] * bool(lines)
-    parts += [f"{rows:,} lines without a text"] * bool(rows)
+    parts += [f"{rows:,} rows without a text"] * bool(rows)
     return f"; left out: {', '.join(parts)}" if parts else ""
 
 
@@ -64,23 +71,26 @@ def find_files(specification: str, left_out: LeftOut) -> list[str]:
     """Finds files.
 
     Args:
-        specification: A file, a glob or a directory. A directory stands for each
-            readable file in it, at any depth and behind links, each real folder once.
+        specification: A file, a glob or a directory, or the URL of one. A directory
+            stands for each readable file in it, at any depth and behind links, each
+            real folder once.
         left_out: Gets the files that are not to be read.
 
     Returns:
-        The paths of the others, sorted.
+        The paths or URLs of the others, sorted.
 
     Raises:
         CorpusError: If nothing matches, a file's ending is unknown, a folder or a file
             cannot be read, or a file is none (a pipe, a device).
     """
+    if is_url(specification):
+        return _at_url(specification, left_out)
     if os.path.isdir(specification):
         paths = sorted(_in_directory(specification, left_out))
         if not paths:
             raise CorpusError(
                 f"corpus={specification!r}: the directory holds no file ending in "
-                f"{', '.join(EXTENSIONS)}."
+                f"{_READABLE}."
             )
     elif os.path.lexists(specification):
         paths = [specification]
@@ -94,11 +104,46 @@ def find_files(specification: str, left_out: LeftOut) -> list[str]:
     if not paths:
         raise CorpusError(
             f"corpus={specification!r}: no such file, directory or match. Known "
-            "names besides paths: python-docs, tfds:NAME."
+            "names besides paths: python-docs, tfds:NAME, hf-datasets:NAME."
         )
     for path in paths:
         _check(path)
     return paths
+
+
+def _at_url(url: str, left_out: LeftOut) -> list[str]:
+    """Returns the URLs of the readable files that a URL stands for, sorted."""
+    try:
+        files, path = file_system(url)
+        is_directory = files.isdir(path)
+        if is_directory:
+            found = sorted(files.find(path))
+        elif glob.has_magic(path):
+            found = sorted(name for name in files.glob(path) if files.isfile(name))
+        else:
+            found = [path] if files.exists(path) else []
+        addresses = [files.unstrip_protocol(name) for name in found]
+    except Exception as error:  # each library has its own
+        reason = (str(error).strip().splitlines() or [type(error).__name__])[0]
+        raise CorpusError(f"corpus={url!r} cannot be read: {reason}") from error
+    if is_directory:
+        own = tuple(
+            os.path.dirname(name) + "/"
+            for name in addresses
+            if os.path.basename(name) in _OWN_FILES
+        )
+        for folder in own:
+            left_out.add("folders of examples or models", folder)
+        addresses = [name for name in addresses if not name.startswith(own)]
+        addresses = list(_readable(addresses, left_out))
+    if not addresses:
+        raise CorpusError(
+            f"corpus={url!r}: no such file, directory or match, or no file there ends "
+            f"in {_READABLE}."
+        )
+    for name in addresses:
+        _check_ending(name)
+    return addresses
 
 
 def _in_directory(directory: str, left_out: LeftOut) -> Iterator[str]:
@@ -117,13 +162,17 @@ def _in_directory(directory: str, left_out: LeftOut) -> Iterator[str]:
             folders.clear()
         else:
             seen.add(real)
-            for name in sorted(names):
-                path = os.path.join(folder, name)
-                if ends_in(name, EXTENSIONS):
-                    yield path
-                else:
-                    ending = os.path.splitext(name)[1].lower()
-                    left_out.add(f"files ending in {ending or 'nothing known'}", path)
+            paths = [os.path.join(folder, name) for name in sorted(names)]
+            yield from _readable(paths, left_out)
+
+
+def _readable(paths: list[str], left_out: LeftOut) -> Iterator[str]:
+    for path in paths:
+        if ends_in(path, EXTENSIONS):
+            yield path
+        else:
+            ending = os.path.splitext(path)[1].lower()
+            left_out.add(f"files ending in {ending or 'nothing known'}", path)
 
 
 def _raise(error: OSError):
@@ -133,11 +182,13 @@ def _raise(error: OSError):
     ) from error
 
 
-def _check(path: str) -> None:
+def _check_ending(path: str) -> None:
     if not ends_in(path, EXTENSIONS):
-        raise CorpusError(
-            f"{path}: unknown extension. Readable are {', '.join(EXTENSIONS)}."
-        )
+        raise CorpusError(f"{path}: unknown extension. Readable are {_READABLE}.")
+
+
+def _check(path: str) -> None:
+    _check_ending(path)
     try:
         status = os.stat(path)
     except OSError as error:

@@ -65,12 +65,13 @@ class DatasetInfo:
     Attributes:
         directory: Where it is.
         settings: The arguments it was built with, those that change the result.
-        corpus: Name, size, modification time and SHA-256 of each source.
+        corpus: Name, size, modification time and SHA-256 of each source, or what else
+            tells its content: the version that a store tells, a hub's revision.
         max_length: Tokens of the longest example allowed.
         vocabulary_size: Tokens of the vocabulary; every token id is below.
         tokenizer_fingerprint: `Tokenizer.fingerprint` of the tokenizer.
         skipped_lines: Lines left out because they were not UTF-8.
-        skipped_rows: Lines of JSON left out because they had no text.
+        skipped_rows: Rows left out because they had no text.
         left_out: Why files of the corpus were not read -> how many, and the first one.
         segmentation: How the tokenizer cuts held-out text, by `describe_segmentation`;
             what it loses of all text; and `unknown_examples`, how many were left out.
@@ -215,6 +216,8 @@ def load_dataset_info(directory: str | os.PathLike) -> DatasetInfo:
         if version != _FORMAT_VERSION:
             raise ValueError(f"format version {version}, not {_FORMAT_VERSION}")
         splits = {name: _split(content.pop(name)) for name in ("train", "validation")}
+        # Examples from before this was a setting.
+        content["settings"].setdefault("text_column", "text")
         return DatasetInfo(directory=directory, **splits, **content)
     except (AttributeError, KeyError, RecursionError, TypeError, ValueError) as error:
         raise DatasetError(

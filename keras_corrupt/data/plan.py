@@ -7,8 +7,9 @@ import dataclasses
 import os
 from collections.abc import Sequence
 
-from keras_corrupt.data.corpus import Corpus, Source, open_corpus
+from keras_corrupt.data.corpus import Corpus, open_corpus
 from keras_corrupt.data.examples import MIN_LENGTH
+from keras_corrupt.data.sources import Source
 from keras_corrupt.data.splits import held_out_lines
 from keras_corrupt.tokenizers import KINDS, Tokenizer, from_file
 from keras_corrupt.tokenizers.growth import check_growth, grown
@@ -35,6 +36,7 @@ class Plan:
         on_bad_bytes: `"error"` or `"skip"`.
         on_bad_rows: `"error"` or `"skip"`.
         documents: `"blank_lines"` or `"lines"`.
+        text_column: Column of the documents in tables.
         grow_vocabulary: Pieces to add to a given vocabulary.
     """
 
@@ -51,6 +53,7 @@ class Plan:
     on_bad_bytes: str = "error"
     on_bad_rows: str = "error"
     documents: str = "blank_lines"
+    text_column: str = "text"
     grow_vocabulary: int = 0
 
     def __post_init__(self):
@@ -88,7 +91,11 @@ class Plan:
     def sources(self) -> Corpus:
         """Opens the corpus."""
         return open_corpus(
-            self.corpus, self.on_bad_bytes, self.documents, self.on_bad_rows
+            self.corpus,
+            self.on_bad_bytes,
+            self.documents,
+            self.on_bad_rows,
+            self.text_column,
         )
 
     def given_tokenizer(self) -> Tokenizer | None:
@@ -157,6 +164,7 @@ class Plan:
             "on_bad_bytes": self.on_bad_bytes,
             "on_bad_rows": self.on_bad_rows,
             "documents": self.documents,
+            "text_column": self.text_column,
             "grow_vocabulary": self.grow_vocabulary,
         }
 

@@ -8,7 +8,6 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from keras_corrupt.data.chunks import Chunk, EncodedChunk, Totals, read_chunks
-from keras_corrupt.data.corpus import Source
 from keras_corrupt.data.info import DatasetInfo, Shard, load_dataset_info
 from keras_corrupt.data.plan import Plan
 from keras_corrupt.data.prepared_directory import (
@@ -25,6 +24,7 @@ from keras_corrupt.data.segmentation import (
     unknown_examples,
     warnings,
 )
+from keras_corrupt.data.sources import Source
 from keras_corrupt.data.workers import default_workers, encode_chunks
 from keras_corrupt.tokenizers import Tokenizer
 
@@ -47,6 +47,7 @@ def prepare_dataset(
     on_bad_bytes: str = "error",
     on_bad_rows: str = "error",
     documents: str = "blank_lines",
+    text_column: str = "text",
     grow_vocabulary: int = 0,
     progress: bool = True,
 ) -> DatasetInfo:
@@ -81,10 +82,11 @@ def prepare_dataset(
         workers: Processes, this one included; by default one for each available CPU,
             four at most, and one for little text.
         on_bad_bytes: `"error"`, or `"skip"` to leave out lines that are not UTF-8.
-        on_bad_rows: `"error"`, or `"skip"` to leave out lines of a `.jsonl` file that
-            are no JSON object with a string in the field "text".
+        on_bad_rows: `"error"`, or `"skip"` to leave out rows without a text.
         documents: What the documents of a `.txt` file are: separated by
             `"blank_lines"`, or `"lines"`, each of them one.
+        text_column: The column, field or feature that holds the documents, wherever
+            they are rows.
         grow_vocabulary: Pieces to add to a given vocabulary of word pieces: those of
             the corpus that it cuts. The ids that it has keep their meaning.
         progress: Whether to print a line of progress, how held-out text is cut into
@@ -114,6 +116,7 @@ def prepare_dataset(
         on_bad_bytes=on_bad_bytes,
         on_bad_rows=on_bad_rows,
         documents=documents,
+        text_column=text_column,
         grow_vocabulary=grow_vocabulary,
     )
     if shard_bytes < 1 or (workers is not None and workers < 1):

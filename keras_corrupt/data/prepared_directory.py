@@ -14,7 +14,7 @@ from pathlib import Path
 import numpy as np
 
 from keras_corrupt.data.chunks import Totals
-from keras_corrupt.data.corpus import Corpus, Source
+from keras_corrupt.data.corpus import Corpus
 from keras_corrupt.data.info import (
     INFO_FILE,
     UNIGRAMS_FILE,
@@ -26,6 +26,8 @@ from keras_corrupt.data.info import (
     save_dataset_info,
 )
 from keras_corrupt.data.segmentation import check_lost_text, lost_shares
+from keras_corrupt.data.sources import Source
+from keras_corrupt.files.urls import check_local
 from keras_corrupt.tokenizers import Tokenizer
 from keras_corrupt.tokenizers.lost_text import LostText
 
@@ -50,7 +52,9 @@ def find_prepared(output: Path, settings: dict, sources: Corpus) -> DatasetInfo 
 
     Raises:
         DatasetError: If it holds something else.
+        ValueError: If it is a URL.
     """
+    check_local(output)
     try:
         if not output.exists() or (output.is_dir() and not any(output.iterdir())):
             return None
@@ -100,7 +104,7 @@ def _other_sources(was: list[dict], asked: Corpus) -> list[str]:
 
 
 def _is_as_it_was(was: dict, source: Source) -> bool:
-    content = {name: was[name] for name in was if name != "sha256"}
+    content = {n: was[n] for n in was if n not in ("sha256", "revision")}
     if content == source.identity():
         return True
     return "sha256" in was and (was["bytes"], was["sha256"]) == (
@@ -116,13 +120,15 @@ def describe_sources(sources: Corpus) -> list[dict]:
         sources: The corpus.
 
     Returns:
-        For each source `Source.identity`, with its fingerprint as `sha256`.
+        For each source `Source.identity`, with its fingerprint as `sha256` and its
+        `revision`, where it has one.
     """
-    fingerprints = [source.fingerprint() for source in sources]
-    return [
-        source.identity() | ({"sha256": fingerprint} if fingerprint else {})
-        for source, fingerprint in zip(sources, fingerprints, strict=True)
-    ]
+    described = []
+    for source in sources:
+        found = {"sha256": source.fingerprint(), "revision": source.revision()}
+        known = {name: value for name, value in found.items() if value}
+        described.append(source.identity() | known)
+    return described
 
 
 @contextlib.contextmanager

@@ -3,8 +3,9 @@
 import hashlib
 from collections.abc import Sequence
 
-from keras_corrupt.data.corpus import CorpusError, Source
+from keras_corrupt.data.corpus import CorpusError
 from keras_corrupt.data.info import DatasetError
+from keras_corrupt.data.sources import Source
 
 # Held-out text to look at, and text to read for it, in characters: a tenth of a second.
 _SAMPLE_SIZE = 20_000

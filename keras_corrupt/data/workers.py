@@ -21,8 +21,8 @@ from keras_corrupt.data.chunks import (
     build_chunk,
     tokenize_chunk,
 )
-from keras_corrupt.data.corpus import Source
 from keras_corrupt.data.info import DatasetError
+from keras_corrupt.data.sources import Source
 from keras_corrupt.devices.cpus import available_cpus
 from keras_corrupt.tokenizers import Tokenizer
 

@@ -6,12 +6,15 @@ feeds and Unicode's other separators, and a text is one line to whoever wrote it
 """
 
 import codecs
+import contextlib
 import gzip
 import io
 import lzma
 import os
 import zlib
 from collections.abc import Iterator
+
+from keras_corrupt.files.urls import opened
 
 _BLOCK_BYTES = 1 << 18
 
@@ -95,7 +98,7 @@ def byte_lines(
     """Streams the lines of a file as bytes, in bounded memory.
 
     Args:
-        path: The file.
+        path: The file, or its URL.
         max_bytes: Length beyond which a line is given in pieces, cut at spaces. None
             never cuts, which costs the memory of the longest line.
 
@@ -159,8 +162,8 @@ def _blocks(path: str) -> Iterator[bytes]:
         if kind == ".zst":
             yield from _zstandard_blocks(path)
             return
-        opener = {".gz": gzip.open, ".xz": lzma.open}.get(kind, open)
-        with opener(path, "rb") as file:
+        unpack = {".gz": gzip.open, ".xz": lzma.open}.get(kind, contextlib.nullcontext)
+        with opened(path) as packed, unpack(packed) as file:
             while block := file.read(_BLOCK_BYTES):
                 yield block
     except (EOFError, gzip.BadGzipFile, lzma.LZMAError, zlib.error) as error:
@@ -173,7 +176,7 @@ def _zstandard_blocks(path: str) -> Iterator[bytes]:
     import zstandard
 
     unpacker, inside = zstandard.ZstdDecompressor().decompressobj(), False
-    with open(path, "rb") as file:
+    with opened(path) as file:
         while packed := file.read(_BLOCK_BYTES // 16):
             while packed:
                 inside = True

@@ -1,6 +1,5 @@
 """Texts or pairs of texts with a label or a score, in TSV, CSV or JSONL files."""
 
-import csv
 import dataclasses
 import json
 import math
@@ -10,6 +9,7 @@ from pathlib import Path
 
 import numpy as np
 
+from keras_corrupt.files.tables import BadRow, records
 from keras_corrupt.files.text import text_lines
 from keras_corrupt.tasks.task import Split, describe_skipped
 from keras_corrupt.tasks.text_task import TextTask
@@ -53,14 +53,6 @@ class Columns:
     @property
     def all(self):
         return [*self.texts, *(c for c in (self.label, self.id) if c is not None)]
-
-
-#: Characters of a CSV cell; the `csv` module's own limit is 131,072.
-_MAX_CELL = 1 << 30
-
-
-class BadRow(ValueError):
-    """Says why a row is left out."""
 
 
 def one_of(labels=None):
@@ -205,50 +197,16 @@ def read_rows(path, header=True):
     lines = text_lines(path, errors="surrogateescape")
     if kind == "jsonl":
         return _json_rows(lines)
-    split_fields = _split_csv if kind == "csv" else _split_tsv
-    return _table_rows(split_fields(lines), header)
-
-
-def _table_rows(records, header):
     names, rows = [], []
-    for line, fields in records:
-        if not names and not isinstance(fields, BadRow):
-            names = fields if header else list(range(len(fields)))
-            if header:
-                continue
+    for line, fields in records(lines, kind):
         if not isinstance(fields, BadRow):
-            fields = (
-                dict(zip(names, fields, strict=True))
-                if len(fields) == len(names)
-                else BadRow("another number of fields than the first line")
-            )
+            if not names:
+                names = fields if header else list(range(len(fields)))
+                if header:
+                    continue
+            fields = dict(zip(names, fields, strict=True))
         rows.append((f"line {line}", fields))
     return names, rows
-
-
-def _split_tsv(lines):
-    for number, line in lines:
-        if line:
-            yield number, line.split("\t")
-
-
-def _split_csv(lines):
-    csv.field_size_limit(_MAX_CELL)
-    # A cell in quotes may hold ends of lines.
-    reader = csv.reader((f"{line}\n" for _, line in lines), strict=True)
-    while True:
-        start = reader.line_num + 1
-        try:
-            fields = next(reader)
-        except StopIteration:
-            return
-        except csv.Error as error:
-            # Each line counts: a quote that nobody closes swallows many.
-            for number in range(start, reader.line_num + 1):
-                yield number, BadRow(f"wrong CSV: {error}")
-            continue
-        if fields:
-            yield start, fields
 
 
 def _json_rows(lines):

@@ -54,7 +54,8 @@ class PretrainConfig:
 
     # What to train on.
     corpus: tuple[str, ...] = ()
-    """Files, globs, directories, `tfds:NAME`, or `python-docs` (built in)."""
+    """Files, globs, directories, their URLs (`gs://`, `s3://`), `tfds:NAME`,
+    `hf-datasets:NAME`, or `python-docs` (built in)."""
     data: str | None = None
     """A directory of examples made before, used instead of the corpus. It decides
     about `corpus` and all that follows `mix`, down to `on_bad_rows`."""
@@ -82,13 +83,14 @@ class PretrainConfig:
     """Whether to use Unicode's NFKC and no rule for one script only."""
     documents: Literal["blank_lines", "lines"] = "blank_lines"
     """What separates documents in text files: blank lines, or one line is one."""
+    text_column: str = "text"
+    """Column or field that holds the documents, in all other files and data sets."""
     validation_fraction: float = 0.005
     """Fraction of the documents held out."""
     on_bad_bytes: Literal["error", "skip"] = "error"
     """What to do with lines that are not UTF-8."""
     on_bad_rows: Literal["error", "skip"] = "error"
-    """What to do with lines of `.jsonl` files that are no JSON object with a string in
-    the field "text"."""
+    """What to do with rows without a text."""
     workers: int | None = None
     """Processes that prepare examples; by default one for each core, four at most, and
     one for little text."""
@@ -292,9 +294,9 @@ class PretrainConfig:
                     f"set --{main}.max_length."
                 )
 
-    #: Fields that name files: a continued run compares what is in them, since a
-    #: project may have been moved. See `record_examples`.
-    FILES = ("corpus", "data", "vocabulary", "init_from")
+    #: Fields that name files, and what to read of them: a continued run compares what
+    #: was read, since a project may have been moved. See `record_examples`.
+    FILES = ("corpus", "text_column", "data", "vocabulary", "init_from")
     #: Fields that may differ when a run is continued.
     MAY_CHANGE = (
         *("output", "workers", "validation_batches", "keep_presets", "recover"),

@@ -9,7 +9,7 @@ from keras_corrupt.data import load_dataset_info
 EXAMPLE_SETTINGS = (
     *("corpus", "vocabulary", "tokenizer", "vocabulary_size", "lowercase"),
     *("strip_accents", "language_neutral", "documents", "validation_fraction"),
-    *("on_bad_bytes", "on_bad_rows", "grow_vocabulary"),
+    *("text_column", "on_bad_bytes", "on_bad_rows", "grow_vocabulary"),
 )
 
 

@@ -6,6 +6,7 @@ import os
 import sys
 import tempfile
 
+from keras_corrupt.files.urls import check_local
 from keras_corrupt.files.whole import partial_of, write_whole
 
 try:
@@ -37,6 +38,7 @@ def run_directory(output, settings, compared=dict, uncompared=()):
         ValueError: The directory is another run's, or no run's, or in use.
         OSError: It cannot be made or written to.
     """
+    check_local(output)
     try:
         made = not output.exists()
         output.mkdir(parents=True, exist_ok=True)

@@ -213,6 +213,7 @@ def prepare_corpus(config, corpus, directory, **vocabulary):
         corpus,
         directory,
         documents=config.documents,
+        text_column=config.text_column,
         sequence_length=config.sequence_length,
         validation_fraction=config.validation_fraction,
         seed=config.seed,

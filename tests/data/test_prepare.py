@@ -160,7 +160,7 @@ def test_what_is_left_out_is_recorded_and_shown(
     assert os.environ["CUDA_VISIBLE_DEVICES"] == "-1"
     printed = capsys.readouterr().out
     assert f"  from {corpus}/a.txt, {corpus}/b.jsonl; left out: 1 files" in printed
-    assert f".md (first: {corpus}/c.md), 1 lines that are not UTF-8, 2 lines" in printed
+    assert f".md (first: {corpus}/c.md), 1 lines that are not UTF-8, 2 rows" in printed
     recorded = json.loads((output / "dataset.json").read_text())
     assert recorded["left_out"] == {"files ending in .md": [1, str(corpus / "c.md")]}
     assert (recorded["skipped_lines"], recorded["skipped_rows"]) == (1, 2)

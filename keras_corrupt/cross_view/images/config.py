@@ -68,6 +68,7 @@ class ImageConfig(CrossViewConfig):
     in_words: tyro.conf.Suppress[bool] = False
     on_bad_bytes: tyro.conf.Suppress[str] = "error"
     on_bad_rows: tyro.conf.Suppress[str] = "error"
+    text_column: tyro.conf.Suppress[str] = "text"
     word_dropout: tyro.conf.Suppress[float] = 0.1
     vocabulary_size: tyro.conf.Suppress[int] = 50_000
     word_vectors: tyro.conf.Suppress[str | None] = None

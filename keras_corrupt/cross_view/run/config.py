@@ -88,15 +88,17 @@ class CrossViewConfig:
     """Whether that encoder stays as it is, and the primary module alone learns (table
     4.5)."""
     unlabelled: tuple[str, ...] = ()
-    """Text without labels: files, globs, directories, `tfds:NAME` or `python-docs`.
+    """Text without labels: files, globs, directories, their URLs, `tfds:NAME`,
+    `hf-datasets:NAME` or `python-docs`.
     Without any, the primary module learns alone: the supervised baseline."""
     in_words: bool = False
     """Whether each line of that text is a sentence, with spaces between its words."""
     on_bad_bytes: Literal["error", "skip"] = "error"
     """What to do with its lines that are not UTF-8."""
     on_bad_rows: Literal["error", "skip"] = "error"
-    """What to do with lines of its `.jsonl` files that are no JSON object with a string
-    in the field "text"."""
+    """What to do with its rows without a text."""
+    text_column: str = "text"
+    """The column or field of the text, in files that are no `.txt`, and data sets."""
     max_unlabelled: int = 1_000_000
     """Unlabelled sentences to use, at most; a million takes about 200 MB of memory."""
     labelled_first: int = 0
@@ -173,7 +175,10 @@ class CrossViewConfig:
     MAY_CHANGE = ("output",)
     #: Fields that name files, also those of recipes: a continued run compares what is
     #: in them, since a project may have been moved.
-    FILES = ("unlabelled", "word_vectors", "train", "dev", "test", "task_file")
+    FILES = (
+        *("unlabelled", "text_column", "word_vectors"),
+        *("train", "dev", "test", "task_file"),
+    )
     #: Fields that are arguments of the model, beside those that all models have.
     OF_MODEL = ()
     #: What it learns from.

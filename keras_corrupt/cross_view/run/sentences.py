@@ -198,6 +198,7 @@ def unlabelled_of(config):
         config.unlabelled,
         on_bad_bytes=config.on_bad_bytes,
         on_bad_rows=config.on_bad_rows,
+        text_column=config.text_column,
     )
     found = unlabelled_sentences(corpus, config.in_words)
     sentences = Sentences(islice(found, config.max_unlabelled))

@@ -1,0 +1,122 @@
+"""Text of data sets that libraries know by name: TensorFlow's and Hugging Face's."""
+
+import dataclasses
+import os
+from collections.abc import Iterator
+
+from keras_corrupt.data.corpus_files import CorpusError
+from keras_corrupt.data.sources import Source, index_of
+
+
+@dataclasses.dataclass
+class TfdsSource(Source):
+    """A split of TensorFlow Datasets, one document an example.
+
+    Attributes:
+        text_column: The feature of the document.
+    """
+
+    text_column: str = "text"
+
+    def lines(self) -> Iterator[tuple[int, str]]:
+        """Streams `(document, line)`; downloads the data set the first time."""
+        try:
+            import tensorflow_datasets as tfds
+        except ImportError as error:
+            raise CorpusError(
+                f"{self.name}: needs the package tensorflow-datasets. Install it "
+                "with `pip install tensorflow-datasets`."
+            ) from error
+        self.skipped.clear()
+        name, _, split = self.name.removeprefix("tfds:").partition(":")
+        builder = tfds.builder(name)
+        if self.text_column not in builder.info.features:
+            raise CorpusError(
+                f'{self.name}: no feature "{self.text_column}" (found '
+                f"{sorted(builder.info.features)}). Choose a text corpus, or name the "
+                "feature that holds the documents by --text_column."
+            )
+        builder.download_and_prepare()
+        examples = builder.as_dataset(split=split or "train", shuffle_files=False)
+        for document, example in enumerate(tfds.as_numpy(examples)):
+            for number, line in enumerate(example[self.text_column].splitlines(), 1):
+                try:
+                    text = line.decode("utf-8").strip()
+                except UnicodeDecodeError as error:
+                    self._bad_bytes(
+                        f"{self.name}: example {document}, line {number}, byte "
+                        f"{error.start}: not valid UTF-8"
+                    )
+                    continue
+                if text:
+                    yield document, text
+
+
+@dataclasses.dataclass
+class HuggingFaceSource(Source):
+    """A split of a data set of the Hugging Face Hub, streamed; a row is a document.
+
+    The name is `hf-datasets:NAME[@REVISION][:CONFIG][:SPLIT]`. Without a revision it is
+    the newest one when the text is first read, and all readings read this one.
+
+    Attributes:
+        text_column: The column of the document.
+    """
+
+    text_column: str = "text"
+    _revision: str | None = dataclasses.field(default=None, init=False)
+
+    def lines(self) -> Iterator[tuple[int, str]]:
+        """Streams `(document, line)`."""
+        return self._lines_of_rows(self._rows(), f'the column "{self.text_column}"')
+
+    def revision(self) -> str | None:
+        """The commit that is read; None of a directory."""
+        name, asked, _, _ = self._parts()
+        if self._revision is None and not os.path.isdir(name):
+            try:
+                from huggingface_hub import HfApi
+
+                found = HfApi().dataset_info(name, revision=asked, timeout=60)
+            except Exception as error:
+                raise self._unreadable(error) from error
+            self._revision = found.sha
+        return self._revision
+
+    def _parts(self) -> tuple[str, str | None, str | None, str]:
+        """Returns the data set's name, the revision asked for, config and split."""
+        name, _, rest = self.name.removeprefix("hf-datasets:").partition(":")
+        config, _, split = rest.partition(":")
+        name, _, revision = name.partition("@")
+        return name, revision or None, config or None, split or "train"
+
+    def _rows(self):
+        name, _, config, split = self._parts()
+        number = 0
+        try:
+            from datasets import load_dataset
+
+            rows = load_dataset(
+                name, config, split=split, streaming=True, revision=self.revision()
+            )
+            if rows.column_names:
+                index_of(self.text_column, list(rows.column_names), self.name)
+                rows = rows.select_columns([self.text_column])
+            for number, row in enumerate(rows, 1):
+                yield f"row {number}", row.get(self.text_column)
+        except CorpusError:
+            raise
+        except Exception as error:  # it has its own, and those of file systems
+            raise self._unreadable(error, number) from error
+
+    def _unreadable(self, error: Exception, number: int = 0) -> CorpusError:
+        if isinstance(error, ImportError):
+            return CorpusError(
+                f"{self.name}: needs datasets: pip install -e '.[hf-datasets]'."
+            )
+        reason = (str(error).strip().splitlines() or [type(error).__name__])[0]
+        return CorpusError(
+            f"{self.name}: after row {number}: cannot be read ({reason}). Names are "
+            "hf-datasets:NAME[@REVISION][:CONFIG][:SPLIT]; a split of the data set's "
+            "only config is NAME::SPLIT."
+        )
