@@ -38,11 +38,11 @@ def check_bounds(values, bounds, where="--"):
     """Raises a `ValueError` for a number outside its bounds; `None` is always allowed.
 
     Args:
-        values: An object with some of the attributes that `bounds` names.
+        values: Dict. Name -> value; others than those of `bounds` do not matter.
         bounds: Dict. Name -> `Bounds`.
         where: What precedes their names in the error.
     """
     for name, allowed in bounds.items():
-        value = getattr(values, name, None)
+        value = values.get(name)
         if value is not None and not allowed.allow(value):
             raise ValueError(f"{where}{name} {value} must be {allowed}.")

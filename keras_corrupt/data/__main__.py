@@ -9,85 +9,35 @@ import tyro
 from keras_corrupt.commands.frame import command
 from keras_corrupt.data import segmentation
 from keras_corrupt.data.info import DatasetInfo, load_dataset_info
+from keras_corrupt.data.plan import Plan
 from keras_corrupt.data.prepare import prepare_dataset
 from keras_corrupt.tokenizers import load
 
 
 def prepare(
-    corpus: tuple[str, ...],
+    plan: Annotated[Plan, tyro.conf.arg(name="")],
     output: str,
-    vocabulary: str | None = None,
-    tokenizer: Literal["wordpiece", "byte_bpe", "unigram"] = "wordpiece",
-    vocabulary_size: int = 30522,
-    lowercase: bool = True,
-    strip_accents: bool = True,
-    language_neutral: bool = False,
-    sequence_length: int = 128,
-    validation_fraction: float = 0.005,
     shard_bytes: int = 100_000_000,
-    seed: int = 0,
     workers: int | None = None,
-    on_bad_bytes: Literal["error", "skip"] = "error",
-    on_bad_rows: Literal["error", "skip"] = "error",
-    documents: Literal["blank_lines", "lines"] = "blank_lines",
-    text_column: str = "text",
-    grow_vocabulary: int = 0,
     progress: bool = True,
 ) -> None:
     """Builds a directory of training examples from a corpus.
 
     Args:
-        corpus: Files (.txt, .jsonl, .csv, .tsv, each also .gz, .xz, .zst; .parquet,
-            .arrow), globs, directories, URLs of these (gs://, s3://),
-            tfds:NAME[:SPLIT], hf-datasets:NAME[@REVISION][:CONFIG][:SPLIT], or
-            python-docs.
+        plan: The corpus, and how its text becomes examples.
         output: The directory to make.
-        vocabulary: A vocab.txt, tokenizer.json or SentencePiece .model; without it one
-            is trained.
-        tokenizer: Kind of the vocabulary.
-        vocabulary_size: Tokens of the vocabulary to train.
-        lowercase: Lower-case text.
-        strip_accents: Remove accents, those of umlauts too (ä becomes a), also with
-            --language_neutral; --no_strip_accents keeps them.
-        language_neutral: Treat every script alike (NFKC, no CJK rule; WordPiece only).
-            A model on such data cannot be exported together with its tokenizer.
-        sequence_length: Tokens of the longest example.
-        validation_fraction: Share of the documents to hold out; each split needs one.
         shard_bytes: Size of a training shard.
-        seed: Seed of all random choices.
         workers: Processes; by default one for each available CPU, four at most, and one
             for little text.
-        on_bad_bytes: What to do about lines that are not UTF-8.
-        on_bad_rows: What to do about rows without a text.
-        documents: What the documents of a .txt file are: separated by blank lines, or
-            lines, each of them one.
-        text_column: The column or field that holds the documents, in all other files
-            and data sets.
-        grow_vocabulary: Pieces to add to a given vocabulary (WordPiece only): those of
-            the corpus that it cuts.
         progress: Print a line of progress, and how held-out text is cut into tokens.
     """
     # TensorFlow Text brings TensorFlow, which would take a GPU's memory.
     os.environ["CUDA_VISIBLE_DEVICES"] = "-1"
     info = prepare_dataset(
-        corpus,
-        output,
-        vocabulary=vocabulary,
-        tokenizer=tokenizer,
-        vocabulary_size=vocabulary_size,
-        lowercase=lowercase,
-        strip_accents=strip_accents,
-        language_neutral=language_neutral,
-        sequence_length=sequence_length,
-        validation_fraction=validation_fraction,
+        **vars(plan),
+        output=output,
         shard_bytes=shard_bytes,
-        seed=seed,
         workers=workers,
-        on_bad_bytes=on_bad_bytes,
-        on_bad_rows=on_bad_rows,
-        documents=documents,
-        text_column=text_column,
-        grow_vocabulary=grow_vocabulary,
         progress=progress,
     )
     print(_summary(info))

@@ -13,12 +13,15 @@ What the command line does not know is passed to Beam, which rejects what it doe
 know either.
 """
 
-import argparse
 import os
 import zlib
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
+from typing import Annotated
 
+import tyro
+
+from keras_corrupt.commands.bounds import check_bounds
 from keras_corrupt.commands.frame import command
 from keras_corrupt.data.chunks import (
     Chunk,
@@ -45,8 +48,9 @@ from keras_corrupt.data.segmentation import (
     unknown_examples,
     warnings,
 )
-from keras_corrupt.data.sources import DOCUMENTS, Source
-from keras_corrupt.tokenizers import KINDS, load
+from keras_corrupt.data.settings import BOUNDS
+from keras_corrupt.data.sources import Source
+from keras_corrupt.tokenizers import load
 
 try:
     import apache_beam as beam
@@ -80,8 +84,7 @@ def prepare_dataset_with_beam(
             more than 5% of the text's characters.
         ValueError: If an argument is out of range.
     """
-    if num_shards < 1:
-        raise ValueError(f"num_shards={num_shards}: pass a positive number.")
+    check_bounds({"num_shards": num_shards}, BOUNDS)
     output = Path(output)
     sources = plan.sources()
     tokenizer = plan.given_tokenizer()
@@ -251,74 +254,18 @@ def main(arguments: Sequence[str] | None = None) -> None:
     Args:
         arguments: Flags; by default those of the process.
     """
-    defaults = Plan(corpus=())
-    parser = argparse.ArgumentParser(
+    (plan, output, num_shards), beam_options = tyro.cli(
+        _arguments,
+        args=arguments,
         prog="python -m keras_corrupt.data.beam",
         description="Prepares a data set with Apache Beam. Beam's own flags (--runner "
         "and others) may follow.",
-        formatter_class=argparse.ArgumentDefaultsHelpFormatter,
-        allow_abbrev=False,
+        use_underscores=True,
+        return_unknown_args=True,
     )
-    parser.add_argument("--corpus", nargs="+", required=True, help="see open_corpus")
-    parser.add_argument("--output", required=True, help="directory to make")
-    parser.add_argument(
-        *spelled("num_shards"), type=int, default=16, help="training files"
-    )
-    parser.add_argument(
-        "--vocabulary",
-        help="a vocab.txt, tokenizer.json or .model; without it one is trained",
-    )
-    parser.add_argument(
-        "--tokenizer",
-        choices=list(KINDS),
-        default=defaults.tokenizer,
-        help="kind of the vocabulary",
-    )
-    for name in ("vocabulary_size", "grow_vocabulary", "sequence_length", "seed"):
-        default = getattr(defaults, name)
-        parser.add_argument(
-            *spelled(name), type=int, default=default, help="as prepare_dataset"
-        )
-    for name in ("lowercase", "strip_accents", "language_neutral"):
-        parser.add_argument(
-            *spelled(name),
-            action=argparse.BooleanOptionalAction,
-            default=getattr(defaults, name),
-            help="as prepare_dataset",
-        )
-        parser.add_argument(  # as messages and other commands write it
-            f"--no_{name}", dest=name, action="store_false", help=argparse.SUPPRESS
-        )
-    parser.add_argument(
-        *spelled("validation_fraction"),
-        type=float,
-        default=defaults.validation_fraction,
-        help="share of the documents to hold out",
-    )
-    for name, help in (
-        ("on_bad_bytes", "lines that are not UTF-8"),
-        ("on_bad_rows", "rows without a text"),
-    ):
-        parser.add_argument(
-            *spelled(name), choices=("error", "skip"), default="error", help=help
-        )
-    parser.add_argument(
-        "--documents",
-        choices=DOCUMENTS,
-        default=defaults.documents,
-        help="documents of a .txt file: separated by blank lines, or lines",
-    )
-    parser.add_argument(
-        *spelled("text_column"),
-        default=defaults.text_column,
-        help="column of the documents in other files",
-    )
-    known, beam_options = parser.parse_known_args(arguments)
-    settings = vars(known)
-    output, num_shards = settings.pop("output"), settings.pop("num_shards")
-    _reject_unknown(parser, beam_options)
+    _reject_unknown(beam_options)
     info = prepare_dataset_with_beam(
-        Plan(**settings), output, num_shards=num_shards, beam_options=beam_options
+        plan, output, num_shards=num_shards, beam_options=beam_options
     )
     print(f"{output}: {info.train.examples:,} training examples")
     print(summary(info.segmentation))
@@ -329,23 +276,27 @@ def main(arguments: Sequence[str] | None = None) -> None:
         print(line)
 
 
-def spelled(name: str) -> list[str]:
-    """Returns how a flag may be written; messages and other commands have `_`.
+def _arguments(
+    plan: Annotated[Plan, tyro.conf.arg(name="")], output: str, num_shards: int = 16
+) -> tuple[Plan, str, int]:
+    """Returns what the command line gives.
 
-    >>> spelled("num_shards"), spelled("seed")
-    (['--num-shards', '--num_shards'], ['--seed'])
+    Args:
+        plan: The corpus, and how its text becomes examples.
+        output: The directory to make.
+        num_shards: Training files.
     """
-    return sorted({f"--{name.replace('_', '-')}", f"--{name}"})
+    return plan, output, num_shards
 
 
-def _reject_unknown(parser: argparse.ArgumentParser, beam_options: list[str]) -> None:
+def _reject_unknown(beam_options: list[str]) -> None:
     # Beam only logs flags that it does not know.
     options = beam.options.pipeline_options.PipelineOptions(beam_options)
     parsed = options.get_all_options(retain_unknown_options=False)
     for option in beam_options:
         name = option.removeprefix("--").split("=")[0].removeprefix("no_")
         if option.startswith("--") and name not in parsed:
-            parser.error(f"unknown flag {option}: neither ours nor Beam's")
+            raise ValueError(f"unknown flag {option}: neither ours nor Beam's")
 
 
 if __name__ == "__main__":

@@ -4,82 +4,42 @@ Shared by `prepare_dataset` (one machine) and the Beam pipeline (many).
 """
 
 import dataclasses
-import os
 from collections.abc import Sequence
 
+from keras_corrupt.commands.bounds import check_bounds
 from keras_corrupt.data.corpus import Corpus, open_corpus
-from keras_corrupt.data.examples import MIN_LENGTH
+from keras_corrupt.data.settings import BOUNDS, ExampleSettings, settings_in
 from keras_corrupt.data.sources import Source
 from keras_corrupt.data.splits import held_out_lines
 from keras_corrupt.tokenizers import KINDS, Tokenizer, from_file
 from keras_corrupt.tokenizers.growth import check_growth, grown
-from keras_corrupt.tokenizers.vocabulary import MAX_TOKENS, check_size
 
 _FLAGS = ("lowercase", "strip_accents", "language_neutral")
 
 
 @dataclasses.dataclass(frozen=True)
-class Plan:
-    """The settings of a data set; `prepare_dataset` describes each.
+class Plan(ExampleSettings):
+    """A corpus, and how its text becomes examples."""
 
-    Attributes:
-        corpus: See `prepare_dataset`, as all others.
-        vocabulary: Path of a vocabulary, or None to train one.
-        tokenizer: Kind of the vocabulary, a key of `KINDS`.
-        vocabulary_size: Tokens of a trained vocabulary.
-        lowercase: Normalisation flag.
-        strip_accents: Normalisation flag.
-        language_neutral: Normalisation flag.
-        sequence_length: Tokens of the longest example.
-        validation_fraction: Share of documents held out.
-        seed: Seed of all random choices.
-        on_bad_bytes: `"error"` or `"skip"`.
-        on_bad_rows: `"error"` or `"skip"`.
-        documents: `"blank_lines"` or `"lines"`.
-        text_column: Column of the documents in tables.
-        grow_vocabulary: Pieces to add to a given vocabulary.
-    """
-
-    corpus: str | Sequence[str]
-    vocabulary: str | os.PathLike | None = None
-    tokenizer: str = "wordpiece"
-    vocabulary_size: int = 30522
-    lowercase: bool = True
-    strip_accents: bool = True
-    language_neutral: bool = False
+    corpus: tuple[str, ...]
+    """Files (.txt, .jsonl, .csv, .tsv, each also .gz, .xz, .zst; .parquet, .arrow),
+    globs, directories, URLs of these (gs://, s3://), tfds:NAME[:SPLIT],
+    hf-datasets:NAME[@REVISION][:CONFIG][:SPLIT], or python-docs."""
     sequence_length: int = 128
-    validation_fraction: float = 0.005
+    """Tokens of the longest example, special tokens included."""
     seed: int = 0
-    on_bad_bytes: str = "error"
-    on_bad_rows: str = "error"
-    documents: str = "blank_lines"
-    text_column: str = "text"
-    grow_vocabulary: int = 0
+    """Seed of the held-out choice and of the example builder."""
 
     def __post_init__(self):
-        if self.sequence_length < MIN_LENGTH:
-            raise ValueError(
-                f"sequence_length={self.sequence_length}: the least is {MIN_LENGTH}."
-            )
-        if not 0 < self.validation_fraction < 1:
-            raise ValueError(
-                f"validation_fraction={self.validation_fraction}: pass a share "
-                "between 0 and 1, such as 0.005."
-            )
+        check_bounds(vars(self), BOUNDS)
         if self.tokenizer not in KINDS:
             raise ValueError(
                 f"tokenizer={self.tokenizer!r}: pass one of {', '.join(KINDS)}."
             )
-        check_size(self.vocabulary_size)
         if self.grow_vocabulary and self.vocabulary is None:
             raise ValueError(
                 f"grow_vocabulary={self.grow_vocabulary}: there is none to grow. Pass "
                 "its file as --vocabulary, or a larger --vocabulary_size to train one."
-            )
-        if not 0 <= self.grow_vocabulary <= MAX_TOKENS:
-            raise ValueError(
-                f"grow_vocabulary={self.grow_vocabulary}: pass the number of pieces to "
-                f"add, from 0 to {MAX_TOKENS:,}."
             )
         for name in _FLAGS:
             if name not in self._flags and getattr(self, name):
@@ -153,19 +113,11 @@ class Plan:
         Returns:
             Setting names and values, as JSON holds them.
         """
-        return {
+        return settings_in(self) | {
             "vocabulary": tokenizer and tokenizer.fingerprint,
-            "tokenizer": self.tokenizer,
             "vocabulary_size": None if tokenizer else self.vocabulary_size,
-            **{name: getattr(self, name) for name in _FLAGS},
             "sequence_length": self.sequence_length,
-            "validation_fraction": self.validation_fraction,
             "seed": self.seed,
-            "on_bad_bytes": self.on_bad_bytes,
-            "on_bad_rows": self.on_bad_rows,
-            "documents": self.documents,
-            "text_column": self.text_column,
-            "grow_vocabulary": self.grow_vocabulary,
         }
 
     @property

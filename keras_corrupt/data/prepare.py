@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
+from keras_corrupt.commands.bounds import check_bounds
 from keras_corrupt.data.chunks import Chunk, EncodedChunk, Totals, read_chunks
 from keras_corrupt.data.info import DatasetInfo, Shard, load_dataset_info
 from keras_corrupt.data.plan import Plan
@@ -24,6 +25,7 @@ from keras_corrupt.data.segmentation import (
     unknown_examples,
     warnings,
 )
+from keras_corrupt.data.settings import BOUNDS
 from keras_corrupt.data.sources import Source
 from keras_corrupt.data.workers import default_workers, encode_chunks
 from keras_corrupt.tokenizers import Tokenizer
@@ -33,23 +35,10 @@ def prepare_dataset(
     corpus: str | Sequence[str],
     output: str | os.PathLike,
     *,
-    vocabulary: str | os.PathLike | None = None,
-    tokenizer: str = "wordpiece",
-    vocabulary_size: int = 30522,
-    lowercase: bool = True,
-    strip_accents: bool = True,
-    language_neutral: bool = False,
-    sequence_length: int = 128,
-    validation_fraction: float = 0.005,
     shard_bytes: int = 100_000_000,
-    seed: int = 0,
     workers: int | None = None,
-    on_bad_bytes: str = "error",
-    on_bad_rows: str = "error",
-    documents: str = "blank_lines",
-    text_column: str = "text",
-    grow_vocabulary: int = 0,
     progress: bool = True,
+    **settings,
 ) -> DatasetInfo:
     """Builds a directory of training examples from a corpus, once.
 
@@ -66,31 +55,12 @@ def prepare_dataset(
     Args:
         corpus: What to read; see `open_corpus`.
         output: The directory; missing, empty, or made by an earlier call.
-        vocabulary: Path of a vocabulary: a WordPiece `vocab.txt`, a `tokenizer.json`
-            or a SentencePiece `.model`; see `from_file`. Without it one is trained.
-        tokenizer: Kind of the vocabulary: `"wordpiece"`, `"byte_bpe"` or `"unigram"`.
-        vocabulary_size: Tokens of the vocabulary to train.
-        lowercase: Whether to lower-case text.
-        strip_accents: Whether to remove accents, those of umlauts too (ä to a), with
-            every kind of vocabulary and with `language_neutral`.
-        language_neutral: Whether word pieces are to treat every script alike; see
-            `WordPieceTokenizer`. The other kinds do.
-        sequence_length: Tokens of the longest example, special tokens included.
-        validation_fraction: Share of the documents to hold out; each split needs one.
         shard_bytes: Size of a training shard, passed by one record at most.
-        seed: Seed of the held-out choice and of the example builder.
         workers: Processes, this one included; by default one for each available CPU,
             four at most, and one for little text.
-        on_bad_bytes: `"error"`, or `"skip"` to leave out lines that are not UTF-8.
-        on_bad_rows: `"error"`, or `"skip"` to leave out rows without a text.
-        documents: What the documents of a `.txt` file are: separated by
-            `"blank_lines"`, or `"lines"`, each of them one.
-        text_column: The column, field or feature that holds the documents, wherever
-            they are rows.
-        grow_vocabulary: Pieces to add to a given vocabulary of word pieces: those of
-            the corpus that it cuts. The ids that it has keep their meaning.
         progress: Whether to print a line of progress, how held-out text is cut into
             tokens, and what is bad about it.
+        settings: Fields of `Plan`: how the text becomes examples.
 
     Returns:
         The description of the directory.
@@ -102,42 +72,23 @@ def prepare_dataset(
             text's characters.
         ValueError: If an argument is out of range or the vocabulary is unusable.
     """
-    plan = Plan(
-        corpus=corpus,
-        vocabulary=vocabulary,
-        tokenizer=tokenizer,
-        vocabulary_size=vocabulary_size,
-        lowercase=lowercase,
-        strip_accents=strip_accents,
-        language_neutral=language_neutral,
-        sequence_length=sequence_length,
-        validation_fraction=validation_fraction,
-        seed=seed,
-        on_bad_bytes=on_bad_bytes,
-        on_bad_rows=on_bad_rows,
-        documents=documents,
-        text_column=text_column,
-        grow_vocabulary=grow_vocabulary,
-    )
-    if shard_bytes < 1 or (workers is not None and workers < 1):
-        raise ValueError(
-            f"shard_bytes={shard_bytes}, workers={workers}: pass positive numbers."
-        )
+    plan = Plan(corpus, **settings)
+    check_bounds({"shard_bytes": shard_bytes, "workers": workers}, BOUNDS)
     output = Path(output)
     sources = plan.sources()
     given = plan.given_tokenizer()
-    settings = plan.settings(given) | {"shard_bytes": shard_bytes}
-    if prepared := find_prepared(output, settings, sources):
+    made_with = plan.settings(given) | {"shard_bytes": shard_bytes}
+    if prepared := find_prepared(output, made_with, sources):
         return prepared
     with new_directory(output) as partial:
         report = _Progress(progress)
         corpus_read = describe_sources(sources)
         held_out = plan.held_out_lines(sources)
         if given is None:
-            report.say(f"training a vocabulary of {vocabulary_size} tokens")
-        if grow_vocabulary:
+            report.say(f"training a vocabulary of {plan.vocabulary_size} tokens")
+        if plan.grow_vocabulary:
             old = summary(describe_segmentation(given, held_out))
-            report.say(f"growing by {grow_vocabulary} pieces a vocabulary ({old})")
+            report.say(f"growing by {plan.grow_vocabulary} pieces a vocabulary ({old})")
         used = plan.make_tokenizer(given, sources, progress)
         used.save(partial)
         segmentation = describe_segmentation(used, held_out)
@@ -151,16 +102,16 @@ def prepare_dataset(
             _chunks(sources),
             used,
             workers or default_workers(sources),
-            max_length=sequence_length,
-            validation_fraction=validation_fraction,
-            seed=seed,
+            max_length=plan.sequence_length,
+            validation_fraction=plan.validation_fraction,
+            seed=plan.seed,
         ):
             totals.add(encoded)
             shards.add(encoded)
             report.update(totals)
         finish_directory(
             partial,
-            settings=settings,
+            settings=made_with,
             corpus=corpus_read,
             left_out=sources.left_out,
             tokenizer=used,

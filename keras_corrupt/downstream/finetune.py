@@ -74,7 +74,7 @@ class RunsConfig:
 
     def check(self):
         """Raises a `ValueError` for a number that cannot work; names the flag."""
-        check_bounds(self, BOUNDS)
+        check_bounds(vars(self), BOUNDS)
 
 
 @dataclasses.dataclass(frozen=True)

@@ -296,7 +296,7 @@ def main():
             f"--num_masks {settings.num_masks} of --mask_rate {settings.mask_rate}: "
             "take 2 masks or more, which fit into a text."
         )
-    check_bounds(settings, {"texts": Bounds(1), "draws": Bounds(2)})
+    check_bounds(vars(settings), {"texts": Bounds(1), "draws": Bounds(2)})
     from keras_corrupt.data import make_dataset
     from keras_corrupt.downstream.finetune import made_directory
     from keras_corrupt.evaluation.gradients import GradientOf

@@ -7,16 +7,13 @@ from typing import Any, Literal
 import tyro
 
 from keras_corrupt.commands.bounds import Bounds, check_bounds
-from keras_corrupt.data.examples import MIN_LENGTH
+from keras_corrupt.data import settings
+from keras_corrupt.data.settings import ExampleSettings
 from keras_corrupt.training.phases import Phase
 
 #: Field -> its bounds. All are finite.
 BOUNDS = {
-    "vocabulary_size": Bounds(1, 10_000_000),
-    "grow_vocabulary": Bounds(0),
-    "validation_fraction": Bounds(0, 1, above=True),
-    "workers": Bounds(1),
-    "sequence_length": Bounds(MIN_LENGTH),
+    **settings.BOUNDS,
     "batch_size": Bounds(1),
     "steps": Bounds(1),
     "generator_steps": Bounds(0),
@@ -30,7 +27,6 @@ BOUNDS = {
     "accumulate": Bounds(1),
     "at_once": Bounds(1),
     "ema": Bounds(0, 1),
-    "seed": Bounds(0, 2**32),
     "interval": Bounds(1),
     "validation_batches": Bounds(1),
     "keep_presets": Bounds(0),
@@ -39,11 +35,8 @@ BOUNDS = {
 
 
 @dataclasses.dataclass(frozen=True)
-class PretrainConfig:
-    """Everything that decides what a pretraining run does.
-
-    A recipe returns one of these. Each field is a flag of the recipe's command.
-    """
+class Subject:
+    """What is trained, on which text, and where to."""
 
     model: str
     """Objective: a class in `keras_corrupt.models`, or `module:Class`."""
@@ -64,33 +57,15 @@ class PretrainConfig:
     forgetting: `--mix wiki.txt 0.1`. Each is like one of `corpus`, or a directory of
     examples with the same vocabulary. Its held-out documents are validated on, too, and
     a fraction of 0 does that alone."""
-    vocabulary: str | None = None
-    """A `vocab.txt`, `tokenizer.json` or SentencePiece `.model` to use; trained on the
-    corpus if not given."""
-    tokenizer: Literal["wordpiece", "byte_bpe", "unigram"] = "wordpiece"
-    """Kind of the vocabulary."""
-    vocabulary_size: int = 30522
-    """Number of tokens of a vocabulary that is trained."""
-    grow_vocabulary: int = 0
-    """Word pieces to add to the vocabulary of `init_from`, or a given one: those of the
-    corpus that it cuts. Their embeddings start as the mean of those of their parts."""
-    lowercase: bool = True
-    """Whether to lower-case the text; `--no_lowercase` keeps capitals."""
-    strip_accents: bool = True
-    """Whether to remove accents, by default also those of German umlauts;
-    `--no_strip_accents` keeps them."""
-    language_neutral: bool = False
-    """Whether to use Unicode's NFKC and no rule for one script only."""
-    documents: Literal["blank_lines", "lines"] = "blank_lines"
-    """What separates documents in text files: blank lines, or one line is one."""
-    text_column: str = "text"
-    """Column or field that holds the documents, in all other files and data sets."""
-    validation_fraction: float = 0.005
-    """Fraction of the documents held out."""
-    on_bad_bytes: Literal["error", "skip"] = "error"
-    """What to do with lines that are not UTF-8."""
-    on_bad_rows: Literal["error", "skip"] = "error"
-    """What to do with rows without a text."""
+
+
+@dataclasses.dataclass(frozen=True)
+class PretrainConfig(ExampleSettings, Subject):
+    """Everything that decides what a pretraining run does.
+
+    A recipe returns one of these. Each field is a flag of the recipe's command.
+    """
+
     workers: int | None = None
     """Processes that prepare examples; by default one for each core, four at most, and
     one for little text."""
@@ -241,7 +216,7 @@ class PretrainConfig:
                 "Say what to train on: --corpus (files, a directory, tfds:NAME, or "
                 "python-docs) or --data (examples made before)."
             )
-        check_bounds(self, BOUNDS)
+        check_bounds(vars(self), BOUNDS)
         if self.grow_vocabulary and not (self.init_from or self.vocabulary):
             raise ValueError(
                 f"--grow_vocabulary {self.grow_vocabulary}: there is no vocabulary to "

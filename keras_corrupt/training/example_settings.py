@@ -4,13 +4,10 @@ import dataclasses
 import re
 
 from keras_corrupt.data import load_dataset_info
+from keras_corrupt.data.settings import NAMES
 
 #: Fields of `PretrainConfig` that tell how examples are made.
-EXAMPLE_SETTINGS = (
-    *("corpus", "vocabulary", "tokenizer", "vocabulary_size", "lowercase"),
-    *("strip_accents", "language_neutral", "documents", "validation_fraction"),
-    *("text_column", "on_bad_bytes", "on_bad_rows", "grow_vocabulary"),
-)
+EXAMPLE_SETTINGS = ("corpus", *NAMES)
 
 
 def made_with(info):

@@ -110,7 +110,7 @@ def check_phases(config, model):
             )
         if phase.start:
             getattr(model, phase.start)()  # what it refuses shows now
-        check_bounds(phase, BOUNDS, f"The phase {phase.name!r}: ")
+        check_bounds(vars(phase), BOUNDS, f"The phase {phase.name!r}: ")
         warmup = warmup_of(phase, config)
         if warmup >= phase.steps:
             raise ValueError(

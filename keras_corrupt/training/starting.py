@@ -13,6 +13,7 @@ from keras_corrupt.data import (
     prepare_dataset,
 )
 from keras_corrupt.data.info import INFO_FILE
+from keras_corrupt.data.settings import settings_in
 from keras_corrupt.models import Pretrainer
 from keras_corrupt.presets import Preset
 from keras_corrupt.presets.growth import with_vocabulary
@@ -209,19 +210,14 @@ def is_prepared(name):
 
 def prepare_corpus(config, corpus, directory, **vocabulary):
     """Makes examples as a run wants them: see `prepare_dataset`."""
-    return prepare_dataset(
-        corpus,
-        directory,
-        documents=config.documents,
-        text_column=config.text_column,
-        sequence_length=config.sequence_length,
-        validation_fraction=config.validation_fraction,
-        seed=config.seed,
-        workers=config.workers,
-        on_bad_bytes=config.on_bad_bytes,
-        on_bad_rows=config.on_bad_rows,
+    made_with = {
+        **settings_in(config),
+        "sequence_length": config.sequence_length,
+        "seed": config.seed,
+        "grow_vocabulary": 0,
         **vocabulary,
-    )
+    }
+    return prepare_dataset(corpus, directory, workers=config.workers, **made_with)
 
 
 def build(config, info):

@@ -225,7 +225,7 @@ class CrossViewConfig:
 
     def check(self):
         """Raises a `ValueError` for a setting that cannot work; names the flag."""
-        check_bounds(self, {**pretraining.BOUNDS, **BOUNDS})
+        check_bounds(vars(self), {**pretraining.BOUNDS, **BOUNDS})
         if self.unlabelled and not self.views:
             raise ValueError(
                 "--views is empty: nothing would learn from --unlabelled. Leave that "
