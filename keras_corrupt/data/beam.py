@@ -21,7 +21,7 @@ from typing import Annotated
 
 import tyro
 
-from keras_corrupt.commands.bounds import check_bounds
+from keras_corrupt.commands.bounds import Bounds, check_bounds
 from keras_corrupt.commands.frame import command
 from keras_corrupt.data.chunks import (
     Chunk,
@@ -48,7 +48,6 @@ from keras_corrupt.data.segmentation import (
     unknown_examples,
     warnings,
 )
-from keras_corrupt.data.settings import BOUNDS
 from keras_corrupt.data.sources import Source
 from keras_corrupt.tokenizers import load
 
@@ -84,7 +83,7 @@ def prepare_dataset_with_beam(
             more than 5% of the text's characters.
         ValueError: If an argument is out of range.
     """
-    check_bounds({"num_shards": num_shards}, BOUNDS)
+    check_bounds({"num_shards": num_shards}, {"num_shards": Bounds(1)})
     output = Path(output)
     sources = plan.sources()
     tokenizer = plan.given_tokenizer()

@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from keras_corrupt.commands.bounds import check_bounds
+from keras_corrupt.commands.bounds import Bounds, check_bounds
 from keras_corrupt.data.chunks import Chunk, EncodedChunk, Totals, read_chunks
 from keras_corrupt.data.info import DatasetInfo, Shard, load_dataset_info
 from keras_corrupt.data.plan import Plan
@@ -73,7 +73,8 @@ def prepare_dataset(
         ValueError: If an argument is out of range or the vocabulary is unusable.
     """
     plan = Plan(corpus, **settings)
-    check_bounds({"shard_bytes": shard_bytes, "workers": workers}, BOUNDS)
+    check_bounds({"workers": workers}, BOUNDS)
+    check_bounds({"shard_bytes": shard_bytes}, {"shard_bytes": Bounds(1)})
     output = Path(output)
     sources = plan.sources()
     given = plan.given_tokenizer()

@@ -15,8 +15,6 @@ BOUNDS = {
     "sequence_length": Bounds(MIN_LENGTH),
     "seed": Bounds(0, 2**32),
     "workers": Bounds(1),
-    "shard_bytes": Bounds(1),
-    "num_shards": Bounds(1),
 }
 
 

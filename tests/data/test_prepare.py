@@ -230,9 +230,16 @@ def test_clear_errors_leave_nothing_behind(fails, corpus, tmp_path):
     (tmp_path / "one.txt").write_text("only one document\n")
     fails(output, str(tmp_path / "a.txt"), "corpus is empty", ValueError)
     fails(output, str(tmp_path / "bad.txt"), "line 2, byte 5", CorpusError)
-    fails(output, corpus, "sequence_length=3", ValueError, sequence_length=3)
-    fails(output, corpus, "validation_fraction=0", ValueError, validation_fraction=0)
-    fails(output, corpus, "workers=0", ValueError, workers=0)
+    fails(
+        output,
+        corpus,
+        "--sequence_length 3 must be at least",
+        ValueError,
+        sequence_length=3,
+    )
+    match = "--validation_fraction 0 must be above 0"
+    fails(output, corpus, match, ValueError, validation_fraction=0)
+    fails(output, corpus, "--workers 0 must be at least 1", ValueError, workers=0)
     one = str(tmp_path / "one.txt")
     fails(output, one, "single document.*--documents lines")
     assert not output.exists()
@@ -376,9 +383,9 @@ def test_outputs_that_cannot_be(
 @pytest.mark.parametrize("kind", KINDS)
 def test_sizes_that_no_vocabulary_has(size, kind, fails, corpus, tmp_path):
     options = {"tokenizer": kind, "vocabulary_size": size}
-    match = rf"vocabulary_size={size}: pass a number up to"
+    match = f"--vocabulary_size {size} must be at least 1"
     fails(tmp_path / "out", corpus, match, ValueError, **options)
-    with pytest.raises(ValueError, match=match):
+    with pytest.raises(ValueError, match=f"vocabulary_size={size}: pass a number up"):
         KINDS[kind].train(["text"], size)
 
 

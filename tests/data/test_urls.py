@@ -4,12 +4,12 @@ import gzip
 import sys
 
 import pytest
-from keras_corrupt.training.runner import pretrain
 
 from keras_corrupt.data.corpus import CorpusError, open_corpus
 from keras_corrupt.data.info import DatasetError
 from keras_corrupt.data.prepare import prepare_dataset
 from keras_corrupt.training.config import PretrainConfig
+from keras_corrupt.training.pretraining import pretrain
 
 fsspec = pytest.importorskip("fsspec")
 
