@@ -6,7 +6,6 @@
 
 import lazy_loader
 
-from keras_corrupt import keras_classes
 from keras_corrupt.convert import foreign
 from keras_corrupt.presets.locations import register_source
 from keras_corrupt.version import __version__
@@ -35,46 +34,4 @@ __getattr__, __dir__, __all__ = lazy_loader.attach(
 )
 __all__ += ["__version__"]
 
-#: Part -> its classes that a `.keras` file can name, before anything is imported.
-KERAS_CLASSES = {
-    "encoders": ("Dense", "GatedDense", "TransformerEncoder"),
-    "models": (
-        "AdversarialElectra",
-        "AllTokensMLM",
-        "CocoLM",
-        "Electra",
-        "ElectraTT",
-        "Electric",
-        "MaskedLM",
-        "ReplaceMLM",
-        "Teams",
-        "TwoTower",
-        "UnigramElectra",
-    ),
-    "cross_view": (
-        "BiLSTMEncoder",
-        "CrossViewImageClassifier",
-        "CrossViewParser",
-        "CrossViewTagger",
-        "CrossViewTranslator",
-    ),
-    "training": (
-        "AdamW",
-        "InverseRootDecay",
-        "LateLinearDecay",
-        "SGD",
-        "WarmupLinearDecay",
-    ),
-    "downstream": (
-        "CandidateRanker",
-        "MultiLabelClassifier",
-        "PromptClassifier",
-        "SpanExtractor",
-        "TextClassifier",
-        "TokenTagger",
-    ),
-    "multitask": ("MultiTaskModel",),
-}
-
-keras_classes.register(KERAS_CLASSES)
 register_source(foreign)

@@ -9,6 +9,8 @@ import importlib
 import keras
 
 _PACKAGE = "keras_corrupt>"
+#: The rooms of this package whose classes presets name.
+_ROOMS = ("models", "downstream", "multitask", "cross_view")
 
 
 def registered_name(cls):
@@ -40,7 +42,7 @@ def import_class(name, base):
 
 
 def find_class(name, base):
-    """Finds a registered class, or one of this package.
+    """Finds a registered class, or one of this package, which it imports.
 
     It imports nothing else, so that a file may hold the name.
 
@@ -60,11 +62,11 @@ def find_class(name, base):
     >>> find_class("Electra", Pretrainer).__name__
     'Electra'
     """
-    found = keras.saving.get_registered_object(name if ">" in name else _PACKAGE + name)
-    # What stands for a class of ours is an instance: `keras_classes`.
-    if not isinstance(found, type) and hasattr(found, "imported"):
-        found = found.imported()
-    return _checked(found, name, base)
+    if ">" in name:
+        return _checked(keras.saving.get_registered_object(name), name, base)
+    rooms = (importlib.import_module(f"keras_corrupt.{room}") for room in _ROOMS)
+    found = (getattr(room, name, None) for room in rooms)
+    return _checked(next(filter(None, found), None), name, base)
 
 
 def known_classes(base):

@@ -20,8 +20,6 @@ class _Names(type):
 class Keras(metaclass=_Names):
     """Stands for Keras's modules, classes and functions: it is its own attributes."""
 
-    get_registered_object = _registered.get
-
     @staticmethod
     def get_custom_objects():
         return _registered

@@ -11,7 +11,17 @@ from pathlib import Path
 import keras
 import numpy as np
 
-import keras_corrupt
+from keras_corrupt import (
+    cross_view,
+    downstream,
+    encoders,
+    models,
+    training,
+)
+
+for room in (cross_view, downstream, encoders, models, training):
+    for name in room.__all__:
+        getattr(room, name)  # Rooms import their classes on first use.
 
 
 def deterministic_part(model):
@@ -27,7 +37,6 @@ def deterministic_part(model):
 
 
 def main(directory):
-    unloaded = "keras_corrupt.models" not in sys.modules
     for path in sorted(Path(directory).glob("*.keras")):
         model = keras.models.load_model(path)
         inputs = dict(np.load(path.with_suffix(".npz")))
@@ -38,8 +47,6 @@ def main(directory):
             outputs=np.array(outputs),
             fingerprint=tokenizer.fingerprint if tokenizer else "",
             optimizer=type(getattr(model, "optimizer", None)).__name__,
-            version=keras_corrupt.__version__,
-            unloaded=unloaded,
         )
 
 

@@ -3,7 +3,7 @@ import warnings
 import pytest
 
 import keras_corrupt
-from keras_corrupt import KERAS_CLASSES, models
+from keras_corrupt import models
 from keras_corrupt.downstream import TextClassifier
 from keras_corrupt.models import Electra, MaskedLM
 from keras_corrupt.objectives.one_state import spread_of_random_tokens
@@ -26,7 +26,9 @@ def make(cls, **options):
     return cls.from_preset("tiny", **{main: SIZE}, **options)
 
 
-@pytest.mark.parametrize("name", KERAS_CLASSES["models"])
+@pytest.mark.parametrize(
+    "name", sorted({*models.__all__} - {"Pretrainer", "load_preset"})
+)
 def test_every_system_says_that_it_is_dead(name):
     model = make(getattr(models, name))
     detector = {"rtd_auc": 0.5}

@@ -1,6 +1,7 @@
 import pytest
 
-from keras_corrupt.encoders import TransformerEncoder
+from keras_corrupt import downstream
+from keras_corrupt.encoders import TextModel, TransformerEncoder
 from keras_corrupt.models import (
     AdversarialElectra,
     AllTokensMLM,
@@ -88,6 +89,7 @@ def test_loss_weights_cannot_be_negative():
 def test_classes_by_name():
     assert find_class("Teams", Pretrainer) is Teams
     assert find_class(registered_name(Teams), Pretrainer) is Teams
+    assert find_class("TokenTagger", TextModel) is downstream.TokenTagger
     assert import_class("Teams", Pretrainer) is Teams
     assert import_class("keras_corrupt.models:Electra", Pretrainer) is Electra
     for name in ("Nothing", "os:path", "keras_corrupt.models:Absent", "a b:c"):
