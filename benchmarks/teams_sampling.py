@@ -18,7 +18,8 @@ import tyro
 from official.projects.teams.teams_pretrainer import sample_k_from_softmax
 
 from keras_corrupt.corruption import sample_negatives
-from keras_corrupt.kernels import fused_kernels, use
+from keras_corrupt.cpu_kernels import all_replacements
+from keras_corrupt.devices.guests import replaced
 
 
 @dataclasses.dataclass
@@ -49,7 +50,7 @@ def main():
         return sample_k_from_softmax(logits, k, disallow, use_topk)
 
     def ours():
-        with use(fused_kernels()):
+        with replaced(all_replacements()):
             return sample_negatives(logits, targets, k, seed)
 
     candidates = {

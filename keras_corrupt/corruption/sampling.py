@@ -1,11 +1,13 @@
 """Sampling of tokens from a generator's output distribution."""
 
+import keras
+import numpy as np
 from keras import ops
 
-from keras_corrupt.kernels import active
-from keras_corrupt.kernels.plain import likeliest_others
+from keras_corrupt.devices.guests import replaceable
 
 
+@replaceable
 def sample_tokens(logits, seed):
     """Draws one token per position from the softmax of its logits, exactly.
 
@@ -18,14 +20,21 @@ def sample_tokens(logits, seed):
     Returns:
         int32 `[batch, masked]`.
     """
-    return active().sample(logits, seed)
+    rows = ops.reshape(ops.cast(logits, "float32"), (-1, logits.shape[-1]))
+    ids = keras.random.categorical(rows, 1, dtype="int32", seed=seed)
+    # Logits that are not numbers make TensorFlow draw an id past the end; the loss
+    # will tell, if the embedding does not fail first.
+    ids = ops.minimum(ids, logits.shape[-1] - 1)
+    return ops.reshape(ids, ops.shape(logits)[:-1])
 
 
+@replaceable
 def sample_negatives(logits, target_ids, num_negatives, seed):
     """Draws different tokens per position from the softmax, never the original.
 
-    The draws are successive: each is from the softmax over what is left. No gradient
-    flows through them.
+    The draws are successive: each is from the softmax over what is left. That is the
+    distribution of the largest sums of logits and Gumbel noise (Kool et al., 2019). No
+    gradient flows through them.
 
     Args:
         logits: `[batch, masked, vocabulary]`.
@@ -36,7 +45,11 @@ def sample_negatives(logits, target_ids, num_negatives, seed):
     Returns:
         int32 `[batch, masked, num_negatives]`, in the order of the draws.
     """
-    return active().sample_others(logits, target_ids, num_negatives, seed)
+    uniform = keras.random.uniform(ops.shape(logits), seed=seed, dtype="float32")
+    # Uniform draws may be 0, whose logarithm is infinite.
+    gumbel = -ops.log(-ops.log(ops.maximum(uniform, 1e-30)))
+    noisy = ops.cast(logits, "float32") + gumbel
+    return hardest_negatives(noisy, target_ids, num_negatives)
 
 
 def hardest_negatives(logits, target_ids, num_negatives):
@@ -55,4 +68,7 @@ def hardest_negatives(logits, target_ids, num_negatives):
     >>> np.array(hardest_negatives(logits, np.array([[1]]), 2)).tolist()
     [[[3, 2]]]
     """
-    return likeliest_others(ops.stop_gradient(logits), target_ids, num_negatives)
+    token_ids = ops.arange(logits.shape[-1], dtype="int32")
+    is_original = token_ids == ops.cast(target_ids, "int32")[..., None]
+    others = ops.where(is_original, -np.inf, ops.stop_gradient(logits))
+    return ops.cast(ops.top_k(others, num_negatives)[1], "int32")

@@ -13,11 +13,11 @@ from keras_corrupt.cross_view.tagging.prediction_module import PredictionModule
 from keras_corrupt.cross_view.text.sentences import Sentences
 from keras_corrupt.cross_view.views import BASELINES, VIEWS, check_views
 from keras_corrupt.cross_view.weight import RisingWeight
+from keras_corrupt.devices.guests import invites_guests
 from keras_corrupt.devices.replicas import SeedGenerator
-from keras_corrupt.kernels import fused_steps
 
 
-@fused_steps
+@invites_guests
 class CrossViewModel(keras.Model):
     """A model of words' classes whose auxiliary modules learn from text without labels.
 

@@ -3,8 +3,8 @@
 import keras
 from keras import ops
 
+from keras_corrupt.devices.guests import replaceable
 from keras_corrupt.encoders.cost import GELU_FLOPS, SILU_FLOPS, dense_flops
-from keras_corrupt.kernels import active, plain
 
 
 @keras.saving.register_keras_serializable(package="keras_corrupt")
@@ -52,12 +52,9 @@ class Dense(keras.layers.Dense):
         super().__init__(*args, **kwargs)
         self.remat = remat
 
+    @replaceable
     def call(self, inputs, training=None):
         products = ops.matmul(inputs, self.kernel)
-        kernels, activation = active(), self.activation
-        is_known = type(self) is Dense and self.use_bias and activation in GELUS
-        if kernels is not plain and is_known:
-            return kernels.bias_gelu(products, self.bias, activation is gelu(True))
 
         def activate(products):
             shifted = ops.cast(products, "float32")

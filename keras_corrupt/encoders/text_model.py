@@ -8,11 +8,11 @@ import numpy as np
 from keras import ops
 
 from keras_corrupt import tokenizers
+from keras_corrupt.devices.guests import invites_guests
 from keras_corrupt.devices.many_updates import makes_many, many_updates
 from keras_corrupt.encoders.bounds import UNBOUNDED, Bounds, is_integers, type_name
 from keras_corrupt.encoders.embeddings import TextEmbeddings
 from keras_corrupt.encoders.legacy_weights import check_format
-from keras_corrupt.kernels import fused_steps
 from keras_corrupt.tokenizers.tokenizer import DOCUMENT_FILE
 
 #: The arrays of the contract, all int32 `[batch, length]`.
@@ -26,7 +26,7 @@ _FORMAT = (
 )
 
 
-@fused_steps
+@invites_guests
 class TextModel(keras.Model):
     """A `keras.Model` that reads token ids.
 

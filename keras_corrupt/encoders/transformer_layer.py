@@ -2,6 +2,7 @@
 
 import keras
 
+from keras_corrupt.devices.guests import replaceable
 from keras_corrupt.devices.replicas import Dropout
 from keras_corrupt.encoders.attention import SelfAttention
 from keras_corrupt.encoders.cost import DROPOUT_FLOPS, norm_flops
@@ -9,7 +10,6 @@ from keras_corrupt.encoders.dense import Dense
 from keras_corrupt.encoders.embeddings import initializer, layer_norm
 from keras_corrupt.encoders.feed_forward import FEED_FORWARDS
 from keras_corrupt.encoders.local_attention import LocalSelfAttention
-from keras_corrupt.kernels import active, plain
 
 #: What a training step can compute again in its backward pass.
 REMAT = ("none", "attention", "layer")
@@ -121,10 +121,9 @@ class TransformerLayer(keras.layers.Layer):
     def compute_output_shape(self, input_shape):
         return input_shape
 
+    @replaceable
     def call(self, x, mask, bias=None, training=False):
         """Returns `[batch, length, hidden]`; the arguments are `SelfAttention`'s."""
-        if active() is not plain and self._is_known():
-            return active().transformer_layer(self, x, mask, bias, training)
         seeds = [
             dropout.draw(training)
             for dropout in (self.attention.dropout, self.dropout, self.dropout)
@@ -171,19 +170,6 @@ class TransformerLayer(keras.layers.Layer):
         if training and self.remat == "attention":
             return keras.remat(function)
         return function
-
-    def _is_known(self):
-        """Returns whether all is as the fused kernels compute it: no part is another.
-
-        A user may have put a layer of another class in a part's place, or quantized it.
-        """
-        return all(
-            type(layer) in KNOWN
-            and not layer.quantization_mode
-            and getattr(layer, "use_bias", True)
-            and getattr(layer, "center", True)
-            for layer in [self, *self._flatten_layers(include_self=False)]
-        )
 
     @property
     def norms(self):
@@ -233,10 +219,3 @@ class TransformerLayer(keras.layers.Layer):
         if self.remat != "attention":  # The attention weights before dropout.
             numbers += length * self.attention.num_heads
         return batch_size * length * numbers * number_bytes
-
-
-#: Classes of a layer and of its parts that the fused kernels compute.
-KNOWN = (
-    *(TransformerLayer, SelfAttention, Dense),
-    *(Dropout, keras.layers.LayerNormalization),
-)

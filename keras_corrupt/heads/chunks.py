@@ -9,7 +9,11 @@ What is not a matrix product is computed in float32.
 import keras
 from keras import ops
 
-from keras_corrupt.kernels import active
+from keras_corrupt.heads.softmax import (
+    cross_entropy,
+    cross_entropy_gradients,
+    output_logits,
+)
 
 #: Tokens whose probabilities are added up before one of them is drawn.
 BLOCK = 256
@@ -35,8 +39,7 @@ def log_probabilities(hidden, table, bias, token_ids, size):
     def f(hidden, table, bias):
         def of_chunk(hidden, token_ids):
             products = ops.matmul(hidden, ops.transpose(table))
-            logits = active().output_logits(products, bias)
-            return -active().cross_entropy(logits, token_ids)
+            return -cross_entropy(output_logits(products, bias), token_ids)
 
         def gradient(upstream):
             return _gradients(hidden, table, bias, token_ids, upstream, size)
@@ -57,7 +60,7 @@ def _gradients(hidden, table, bias, token_ids, upstream, size):
         # when the one before it is done, so that no two have logits at a time.
         chunks, dtable, dbias = state
         chunk = chunks[i]
-        dproducts, new_dbias = active().cross_entropy_gradients(
+        dproducts, new_dbias = cross_entropy_gradients(
             ops.matmul(chunk, ops.transpose(table)), bias, token_ids[i], -upstream[i]
         )  # [batch, size, vocabulary], [vocabulary]
         dchunk = ops.matmul(dproducts, table)

@@ -5,8 +5,8 @@ from keras import ops
 
 from keras_corrupt.encoders.cost import SOFTMAX_FLOPS, dense_flops
 from keras_corrupt.heads import chunks
+from keras_corrupt.heads.softmax import output_logits
 from keras_corrupt.heads.transform import transform_and_norm, transform_flops
-from keras_corrupt.kernels import active
 
 #: Positions of each sequence whose logits are held at once where all are gone through.
 CHUNK_SIZE = 16
@@ -104,7 +104,7 @@ class VocabularyHead(keras.layers.Layer):
         hidden = ops.take_along_axis(hidden, positions[..., None], axis=1)
         hidden, table = self._states_and_table(hidden)
         products = ops.matmul(hidden, ops.transpose(table))
-        return active().output_logits(products, self.bias)
+        return output_logits(products, self.bias)
 
     def log_probabilities(self, hidden, token_ids):
         """Logarithm of the probability of a given token at every position.

@@ -4,10 +4,10 @@ import functools
 
 import keras
 
+from keras_corrupt.devices.guests import invites_guests
 from keras_corrupt.encoders import TransformerEncoder
 from keras_corrupt.heads import ReplacedTokenHead, VocabularyHead
 from keras_corrupt.heads.sequence import SequenceHead
-from keras_corrupt.kernels import fused_steps
 from keras_corrupt.models.generator_sizes import check_shared_sizes, complete_generator
 from keras_corrupt.objectives.cloze import states_around
 
@@ -33,7 +33,7 @@ def sizes_of(encoder):
     return getattr(encoder, "architecture", encoder)
 
 
-@fused_steps
+@invites_guests
 class MaskedLMNetwork(keras.Model):
     """An encoder with BERT's head: logits over the vocabulary at chosen positions.
 
@@ -76,7 +76,7 @@ class MaskedLMNetwork(keras.Model):
         return logits + self.encoder.activation_bytes(batch_size, length, number_bytes)
 
 
-@fused_steps
+@invites_guests
 class Discriminator(keras.Model):
     """An encoder with a binary classifier at every position.
 
@@ -157,7 +157,7 @@ class CorrectiveDiscriminator(Discriminator):
         return total
 
 
-@fused_steps
+@invites_guests
 class TwoTowerNetwork(keras.Model):
     """Gives each position a distribution over the vocabulary, from all other tokens.
 

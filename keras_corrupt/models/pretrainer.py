@@ -7,9 +7,9 @@ import numpy as np
 from keras import ops
 
 from keras_corrupt.corruption.masker import Masker
+from keras_corrupt.devices.guests import invites_guests
 from keras_corrupt.devices.replicas import SeedGenerator, replica_loss
 from keras_corrupt.encoders import TextModel, TransformerEncoder
-from keras_corrupt.kernels import fused_steps
 from keras_corrupt.models import fine_tuning, micro_batches
 from keras_corrupt.models.flat_outputs import FlatOutputs
 from keras_corrupt.models.options import check_arguments
@@ -24,7 +24,7 @@ from keras_corrupt.presets.sizes import SIZES
 from keras_corrupt.presets.tokenizer_assets import check_vocabulary, vocabulary_of
 
 
-@fused_steps
+@invites_guests
 class Pretrainer(TextModel):
     """Learns from corrupted text by objectives.
 

@@ -6,7 +6,7 @@ L_MLM = mean over masked positions t of -log p(x_t | x with [MASK]s)
 import keras
 from keras import ops
 
-from keras_corrupt.kernels import active
+from keras_corrupt.heads.softmax import cross_entropy, likeliest
 from keras_corrupt.objectives.objective import Objective
 
 
@@ -80,10 +80,10 @@ def masked_lm_loss(logits, target_ids):
     >>> bool(np.isclose(float(loss[0, 0]), np.log(8)))
     True
     """
-    return active().cross_entropy(logits, target_ids)
+    return cross_entropy(logits, target_ids)
 
 
 def correct_predictions(logits, target_ids):
     """Returns 1.0 where the likeliest token is the original, `[batch, masked]`."""
-    predicted = active().likeliest(logits)
+    predicted = likeliest(logits)
     return ops.cast(predicted == ops.cast(target_ids, "int32"), "float32")

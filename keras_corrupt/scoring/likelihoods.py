@@ -22,7 +22,7 @@ from typing import NamedTuple
 import keras
 import numpy as np
 
-from keras_corrupt.kernels import fused_steps
+from keras_corrupt.devices.guests import invites_guests
 from keras_corrupt.models import Pretrainer
 from keras_corrupt.presets.registry import known_classes, registered_name
 from keras_corrupt.scoring.windows import read_in_batches, windows_of
@@ -276,7 +276,7 @@ def _predictor(model):
     return kept["_predict_token_logs"]
 
 
-@fused_steps
+@invites_guests
 class _TokenLogs(keras.Model):
     """A model's probabilities of tokens, so that Keras compiles them as a whole."""
 

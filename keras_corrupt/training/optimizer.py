@@ -5,8 +5,8 @@ import re
 import keras
 from keras import ops
 
+from keras_corrupt.devices.adam import adam
 from keras_corrupt.devices.replicas import sum_over_replicas
-from keras_corrupt.kernels.adam import adam
 
 
 @keras.saving.register_keras_serializable(package="keras_corrupt")

@@ -12,14 +12,15 @@ from keras_corrupt.corruption import (
     sample_negatives,
     sample_tokens,
 )
-from keras_corrupt.kernels import fused_kernels, plain, use
+from keras_corrupt.cpu_kernels import all_replacements
+from keras_corrupt.devices.guests import replaced
 
 
-@pytest.fixture(params=["plain", "fused"], autouse=True)
+@pytest.fixture(params=["plain", "kernels"], autouse=True)
 def kernels(request):
-    if request.param == "fused" and keras.backend.backend() != "tensorflow":
-        pytest.skip("fused kernels are TensorFlow's")
-    with use(fused_kernels() if request.param == "fused" else plain):
+    if request.param == "kernels" and keras.backend.backend() != "tensorflow":
+        pytest.skip("the kernels are TensorFlow's")
+    with replaced(all_replacements() if request.param == "kernels" else {}):
         yield
 
 

@@ -2,9 +2,9 @@ import keras
 import numpy as np
 import pytest
 
+from keras_corrupt.corruption import sample_tokens
 from keras_corrupt.devices import hardware_random
 from keras_corrupt.devices.replicas import Dropout, SeedGenerator
-from keras_corrupt.kernels import plain
 from keras_corrupt.models import Electra
 
 pytestmark = pytest.mark.skipif(
@@ -36,7 +36,7 @@ def test_dropout_and_samples_have_their_rates():
     assert 0.68 < (found > 0).mean() < 0.72
     np.testing.assert_allclose(found[found > 0], 1 / 0.7, rtol=1e-6)
     logits = np.log(np.tile([[0.5, 0.3, 0.2]], (20000, 1))).astype("float32")
-    drawn = np.array(plain.sample(logits, SeedGenerator(1)))
+    drawn = np.array(sample_tokens(logits, SeedGenerator(1)))
     np.testing.assert_allclose(np.bincount(drawn) / 20000, [0.5, 0.3, 0.2], atol=0.015)
 
 

@@ -8,7 +8,7 @@ ones learn from that.
 import keras
 from keras import ops
 
-from keras_corrupt.kernels import fused_steps
+from keras_corrupt.devices.guests import invites_guests
 
 #: The number of a sentence's task where the sentence is every task's.
 EVERY_TASK = -1
@@ -16,7 +16,7 @@ EVERY_TASK = -1
 NOT_MINE = -1
 
 
-@fused_steps
+@invites_guests
 class CrossViewMultiTask(keras.Model):
     """Models of words that have one encoder, trained together.
 

@@ -1,13 +1,9 @@
-"""What is random in the fused kernels is independent, whatever the seeds."""
+"""What is random in the kernels is independent, whatever the seeds."""
 
 import itertools
 
 import numpy as np
 import pytest
-
-from keras_corrupt.kernels import fused_kernels
-
-fused = fused_kernels()
 
 VALUES = 2**16
 #: What `SeedGenerator.next` may return: seed and count of the draws. Neighbours of
@@ -34,7 +30,7 @@ def mask_of_dropout(words):
     """1 or -1 for each value, kept or dropped."""
     import tensorflow as tf
 
-    from keras_corrupt.kernels.fused.residual_norm import residual_norm
+    from keras_corrupt.cpu_kernels.residual_norm import residual_norm
 
     vectors = [tf.fill((256,), x) for x in (0.0, 1.0, 0.0)]
     ones = tf.ones((1, VALUES // 256, 256))
@@ -46,7 +42,9 @@ def samples(words):
     """1 or -1 for each draw of one of two tokens."""
     import tensorflow as tf
 
-    return 2 * np.array(fused.sample(tf.zeros((VALUES, 2)), Words(words))) - 1
+    from keras_corrupt.cpu_kernels.vocabulary import sample_tokens
+
+    return 2 * np.array(sample_tokens(tf.zeros((VALUES, 2)), Words(words))) - 1
 
 
 @pytest.mark.parametrize("draw", [mask_of_dropout, samples])

@@ -1,4 +1,4 @@
-"""A graph with the fused kernels, saved and loaded by another process."""
+"""A graph with the CPU kernels, saved and loaded by another process."""
 
 import os
 import re
@@ -9,15 +9,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from keras_corrupt.kernels import fused_kernels
-
 LOAD = """
 import sys
 import tensorflow as tf
 
 if sys.argv[2] == "kernels":
-    from keras_corrupt.kernels import fused_kernels
-    assert fused_kernels()
+    from keras_corrupt.cpu_kernels import all_replacements
+    assert all_replacements()
 try:
     tf.saved_model.load(sys.argv[1]).gelu(tf.ones((2, 3)), tf.zeros(3))
 except (tf.errors.OpError, RuntimeError) as error:
@@ -29,9 +27,11 @@ except (tf.errors.OpError, RuntimeError) as error:
 def saved(tmp_path_factory):
     import tensorflow as tf
 
+    from keras_corrupt.cpu_kernels.gelu import bias_gelu
+
     module, path = tf.Module(), str(tmp_path_factory.mktemp("saved") / "module")
     spec = [tf.TensorSpec((2, 3)), tf.TensorSpec((3,))]
-    module.gelu = tf.function(fused_kernels().bias_gelu, input_signature=spec)
+    module.gelu = tf.function(bias_gelu, input_signature=spec)
     y = module.gelu(tf.ones((2, 3)), tf.zeros(3))
     np.testing.assert_allclose(y, 0.8413447, rtol=1e-6)
     tf.saved_model.save(module, path)

@@ -5,9 +5,13 @@ import numpy as np
 import pytest
 from keras import ops
 
-from keras_corrupt.kernels import fused_kernels, plain
+from keras_corrupt.corruption import sample_negatives, sample_tokens
+from keras_corrupt.cpu_kernels import all_replacements
+from keras_corrupt.devices.guests import replaced
+from keras_corrupt.heads import softmax
 
-fused = fused_kernels()
+#: Function of the core -> its kernel.
+KERNELS = all_replacements()
 
 BATCH, LENGTH, HIDDEN, HEADS = 3, 7, 16, 4
 X = (BATCH, LENGTH, HIDDEN)
@@ -62,18 +66,22 @@ CASES = {
 
 
 @pytest.mark.parametrize("case", CASES)
-def test_fused_equals_plain(case):
+def test_a_kernel_equals_what_it_replaces(case):
+    from keras_corrupt.cpu_kernels import vocabulary
+
     shapes, call = CASES[case]
     assert_agree(
-        lambda *inputs: call(plain, *inputs),
-        lambda *inputs: call(fused, *inputs),
+        lambda *inputs: call(softmax, *inputs),
+        lambda *inputs: call(vocabulary, *inputs),
         arrays(*shapes),
     )
 
 
 @pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
-@pytest.mark.parametrize("kernels", [plain, fused], ids=["plain", "fused"])
-def test_gradients_of_the_cross_entropy_are_those_that_tensorflow_finds(kernels, dtype):
+@pytest.mark.parametrize("replacements", [{}, KERNELS], ids=["plain", "kernels"])
+def test_gradients_of_the_cross_entropy_are_those_that_tensorflow_finds(
+    replacements, dtype
+):
     import tensorflow as tf
 
     products, bias, upstream = arrays((BATCH, LENGTH, 50), (50,), (BATCH, LENGTH))
@@ -81,10 +89,11 @@ def test_gradients_of_the_cross_entropy_are_those_that_tensorflow_finds(kernels,
     target_ids = np.arange(21).reshape(BATCH, LENGTH)
     with tf.GradientTape() as tape:
         tape.watch([products, bias])
-        logits = plain.output_logits(products, bias)
-        loss = tf.reduce_sum(upstream * plain.cross_entropy(logits, target_ids))
+        logits = softmax.output_logits(products, bias)
+        loss = tf.reduce_sum(upstream * softmax.cross_entropy(logits, target_ids))
     expected = tape.gradient(loss, [products, bias])
-    found = kernels.cross_entropy_gradients(products, bias, target_ids, upstream)
+    with replaced(replacements):
+        found = softmax.cross_entropy_gradients(products, bias, target_ids, upstream)
     assert found[0].dtype == products.dtype and found[1].dtype == bias.dtype
     atol = 2e-6 if dtype == "float32" else 1e-2
     for a, b in zip(found, expected, strict=True):
@@ -114,14 +123,14 @@ def attention_weights(logits, *args):
     """Weighs unit vectors."""
     import tensorflow as tf
 
-    from keras_corrupt.kernels.fused.attention import weigh
+    from keras_corrupt.cpu_kernels.attention import weigh
 
     units = tf.eye(logits.shape[-1], batch_shape=logits.shape[:2])
     return weigh(logits, units, *args)
 
 
 def test_dropout_of_the_residual_and_its_gradient():
-    from keras_corrupt.kernels.fused.residual_norm import residual_norm
+    from keras_corrupt.cpu_kernels.residual_norm import residual_norm
 
     x, y, bias, gamma, beta = arrays(X, X, (HIDDEN,), (HIDDEN,), (HIDDEN,))
     mask = kept((BATCH, 1, LENGTH, HIDDEN), 0.25).reshape(X)
@@ -138,7 +147,7 @@ def test_dropout_of_the_residual_and_its_gradient():
 
 
 def test_dropout_of_the_attention_weights_and_its_gradient():
-    from keras_corrupt.kernels.fused.attention import weigh
+    from keras_corrupt.cpu_kernels.attention import weigh
 
     pairs = (BATCH, HEADS, LENGTH, LENGTH)
     logits, value = arrays(pairs, (BATCH, HEADS, LENGTH, HIDDEN // HEADS))
@@ -185,12 +194,13 @@ def test_pieces_and_shapes_that_vary_change_nothing():
     """A graph runs the kernels in threads."""
     import tensorflow as tf
 
-    from keras_corrupt.kernels.fused.residual_norm import residual_norm
+    from keras_corrupt.cpu_kernels.gelu import bias_gelu
+    from keras_corrupt.cpu_kernels.residual_norm import residual_norm
 
     width = 512
 
-    def fused_layer(x, bias):
-        x = fused.bias_gelu(x, bias)
+    def kernel_layer(x, bias):
+        x = bias_gelu(x, bias)
         return residual_norm(x, 2 * x, bias, bias, bias, 1e-6)
 
     def plain_layer(x, bias):
@@ -204,7 +214,7 @@ def test_pieces_and_shapes_that_vary_change_nothing():
             total = tf.reduce_sum(y * tf.sin(100 * x))
         return y, *tape.gradient(total, (x, bias))
 
-    graph = tf.function(functools.partial(step, fused_layer), reduce_retracing=True)
+    graph = tf.function(functools.partial(step, kernel_layer), reduce_retracing=True)
     rng = np.random.default_rng(0)
     for batch, length in ((4, 96), (2, 32), (4, 96), (3, 70), (4, 96), (2, 32)):
         x = tf.constant(rng.normal(size=(batch, length, width)), "float32")
@@ -216,8 +226,8 @@ def test_pieces_and_shapes_that_vary_change_nothing():
 def test_a_result_without_memory_is_an_error():
     import tensorflow as tf
 
-    from keras_corrupt.kernels.fused.gelu import _normal_forward
-    from keras_corrupt.kernels.fused.program import run
+    from keras_corrupt.cpu_kernels.gelu import _normal_forward
+    from keras_corrupt.cpu_kernels.program import run
 
     x, bias = arrays((4, 8), (8,))
     with pytest.raises(tf.errors.ResourceExhaustedError):
@@ -227,14 +237,17 @@ def test_a_result_without_memory_is_an_error():
 def test_what_is_no_number_stays_none():
     import tensorflow as tf
 
-    from keras_corrupt.kernels.fused.residual_norm import residual_norm
+    from keras_corrupt.cpu_kernels.gelu import bias_gelu
+    from keras_corrupt.cpu_kernels.residual_norm import residual_norm
 
     x, bias = (np.array(a) for a in arrays((2, 3, HIDDEN), (HIDDEN,)))
     x[1, 2, 3] = np.nan
     for y in (
-        fused.bias_gelu(tf.constant(x), tf.constant(bias)),
+        bias_gelu(tf.constant(x), tf.constant(bias)),
         residual_norm(*map(tf.constant, (x, x, bias, bias, bias)), 1e-6),
-        fused.cross_entropy(tf.constant(x), np.zeros((2, 3), int))[..., None],
+        KERNELS[softmax.cross_entropy](tf.constant(x), np.zeros((2, 3), int))[
+            ..., None
+        ],
     ):
         lost = np.isnan(np.array(y))
         assert lost[1, 2].any() and not lost[0].any() and not lost[1, :2].any()
@@ -244,35 +257,38 @@ def test_likeliest_is_the_first_of_the_largest():
     import tensorflow as tf
 
     logits = np.random.default_rng(0).integers(0, 40, (5, 7, 300)).astype("float32")
-    for kernels in (fused, plain):
-        ids = np.array(kernels.likeliest(tf.constant(logits)))
+    for replacements in (KERNELS, {}):
+        with replaced(replacements):
+            ids = np.array(softmax.likeliest(tf.constant(logits)))
         np.testing.assert_array_equal(ids, logits.argmax(axis=-1))
 
 
 def test_logits_are_the_same_computed_or_not():
     products, bias = arrays((5, 7, 300), (300,))
-    logits = fused.output_logits(products, bias)
+    logits = KERNELS[softmax.output_logits](products, bias)
     computed = np.array(logits)
     np.testing.assert_array_equal(computed, np.array(products) + np.array(bias))
     for draw in (
-        lambda x: fused.likeliest(x),
-        lambda x: fused.sample(x, keras.random.SeedGenerator(0)),
-        lambda x: fused.sample_others(
+        lambda x: KERNELS[softmax.likeliest](x),
+        lambda x: KERNELS[sample_tokens](x, keras.random.SeedGenerator(0)),
+        lambda x: KERNELS[sample_negatives](
             x, np.ones((5, 7)), 4, keras.random.SeedGenerator(0)
         ),
     ):
         np.testing.assert_array_equal(draw(logits), draw(computed))
-    assert (np.array(fused.likeliest(logits)) != np.array(products).argmax(-1)).any()
+    assert (
+        np.array(KERNELS[softmax.likeliest](logits)) != np.array(products).argmax(-1)
+    ).any()
 
 
 def test_a_target_outside_the_vocabulary_has_no_loss():
     (logits,) = arrays((1, 3, 5))
-    loss = np.array(fused.cross_entropy(logits, np.array([[0, 5, -1]])))
+    loss = np.array(KERNELS[softmax.cross_entropy](logits, np.array([[0, 5, -1]])))
     assert np.isnan(loss).tolist() == [[False, True, True]]
 
 
 def test_exp_is_right_to_two_units_in_the_last_place():
-    from keras_corrupt.kernels.fused.numbers import exp
+    from keras_corrupt.cpu_kernels.numbers import exp
 
     x = np.linspace(-87, 88, 20_001, dtype="float32")
     y, exact = np.array([exp(v) for v in x]), np.exp(x.astype("float64"))
@@ -295,7 +311,7 @@ def test_what_is_masked_is_not_seen_at_all():
 def test_an_excluded_id_outside_the_vocabulary_excludes_nothing():
     (logits,) = arrays((3, 300))
     excluded, seed = np.array([-1, 300, 10**6]), keras.random.SeedGenerator(0)
-    ids = np.array(fused.sample_others(logits, excluded, 300, seed))
+    ids = np.array(KERNELS[sample_negatives](logits, excluded, 300, seed))
     assert np.sort(ids).tolist() == [list(range(300))] * 3
 
 
@@ -304,17 +320,19 @@ def test_samples_of_no_numbers_are_tokens():
 
     logits = tf.fill((4, 300), np.nan)
     seed = keras.random.SeedGenerator(0)
-    ids = np.array(fused.sample_others(logits, np.arange(4), 3, seed))
+    ids = np.array(KERNELS[sample_negatives](logits, np.arange(4), 3, seed))
     assert ((ids >= 0) & (ids < 300)).all()
 
 
 def test_kernels_run_where_functions_are_run_eagerly():
     import tensorflow as tf
 
+    from keras_corrupt.cpu_kernels.gelu import bias_gelu
+
     x, bias = arrays((4, 8), (8,))
     tf.config.run_functions_eagerly(True)
     try:
-        y = fused.bias_gelu(x, bias)
+        y = bias_gelu(x, bias)
     finally:
         tf.config.run_functions_eagerly(False)
     np.testing.assert_allclose(y, ops.gelu(x + bias, approximate=False), atol=1e-6)

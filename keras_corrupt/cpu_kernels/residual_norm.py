@@ -4,8 +4,8 @@ import numpy as np
 import tensorflow as tf
 from keras import ops
 
-from keras_corrupt.kernels.fused.compiling import compiled
-from keras_corrupt.kernels.fused.numbers import (
+from keras_corrupt.cpu_kernels.compiling import compiled
+from keras_corrupt.cpu_kernels.numbers import (
     F,
     dropout_of,
     dropped,
@@ -13,7 +13,7 @@ from keras_corrupt.kernels.fused.numbers import (
     rows,
     store,
 )
-from keras_corrupt.kernels.fused.program import float32, key_of, like, run
+from keras_corrupt.cpu_kernels.program import float32, key_of, like, run
 
 
 def residual_norm(x, y, bias, gamma, beta, epsilon, rate=0.0, seed=None):

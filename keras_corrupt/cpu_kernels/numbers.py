@@ -1,4 +1,4 @@
-"""What all fused kernels are made of: reading and writing arrays, exp, chance."""
+"""What all kernels are made of: reading and writing arrays, exp, chance."""
 
 from typing import NamedTuple
 
@@ -6,7 +6,7 @@ import numpy as np
 from numba import types
 from numba.extending import overload
 
-from keras_corrupt.kernels.fused.compiling import compiled
+from keras_corrupt.cpu_kernels.compiling import compiled
 
 F, U, S, L = np.float32, np.uint32, np.int32, np.uint64
 

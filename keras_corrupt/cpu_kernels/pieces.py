@@ -9,8 +9,8 @@ from numba.core import types as numba_types
 from numba.extending import intrinsic
 from numba.np import arrayobj
 
-from keras_corrupt.kernels.fused import threads
-from keras_corrupt.kernels.fused.compiling import c_function
+from keras_corrupt.cpu_kernels import threads
+from keras_corrupt.cpu_kernels.compiling import c_function
 
 
 @functools.cache  # which keeps the C function where programs find it

@@ -4,8 +4,8 @@ import numpy as np
 import tensorflow as tf
 from keras import ops
 
-from keras_corrupt.kernels.fused.compiling import compiled
-from keras_corrupt.kernels.fused.numbers import (
+from keras_corrupt.cpu_kernels.compiling import compiled
+from keras_corrupt.cpu_kernels.numbers import (
     F,
     dropout_of,
     dropped,
@@ -15,7 +15,7 @@ from keras_corrupt.kernels.fused.numbers import (
     rows,
     store,
 )
-from keras_corrupt.kernels.fused.program import float32, key_of, like, run
+from keras_corrupt.cpu_kernels.program import float32, key_of, like, run
 
 
 def attention(projected, bias, num_heads, mask, logits_bias=None, rate=0.0, seed=None):

@@ -6,16 +6,12 @@ import os
 import numpy as np
 import pytest
 
-from keras_corrupt.kernels import fused_kernels
-
-fused = fused_kernels()
-
 
 def test_all_threads_treat_denormal_numbers_like_the_first():
     import tensorflow as tf
 
-    from keras_corrupt.kernels.fused.program import like, run
-    from keras_corrupt.kernels.fused.threads import pool
+    from keras_corrupt.cpu_kernels.program import like, run
+    from keras_corrupt.cpu_kernels.threads import pool
 
     if pool()[1] == 1:
         pytest.skip("one processor, no other threads")
@@ -29,7 +25,7 @@ def test_all_threads_treat_denormal_numbers_like_the_first():
 
 
 def compiled_halve():
-    from keras_corrupt.kernels.fused.compiling import compiled
+    from keras_corrupt.cpu_kernels.compiling import compiled
 
     @compiled
     def halve(first, x, out):
@@ -62,7 +58,7 @@ def machine(tmp_path, monkeypatch):
 
 
 def threads_of_the_machine():
-    from keras_corrupt.kernels.fused.cpus import thread_count
+    from keras_corrupt.cpu_kernels.cpus import thread_count
 
     return thread_count()
 
@@ -132,7 +128,7 @@ def test_threads_follow_the_containers_quota(machine, files, count):
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
 @pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::RuntimeWarning")
 def test_a_process_forked_while_the_lock_is_held_can_take_it():
-    from keras_corrupt.kernels.fused.threads import LOCK, pool
+    from keras_corrupt.cpu_kernels.threads import LOCK, pool
 
     posix, lock = ctypes.CDLL(None), ctypes.c_void_p(pool()[0] + 8 * LOCK)
     posix.pthread_mutex_lock(lock)

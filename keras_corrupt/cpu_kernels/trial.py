@@ -3,9 +3,9 @@
 import numpy as np
 import tensorflow as tf
 
-from keras_corrupt.kernels.fused.compiling import compiled
-from keras_corrupt.kernels.fused.numbers import load, store
-from keras_corrupt.kernels.fused.program import like, run
+from keras_corrupt.cpu_kernels.compiling import compiled
+from keras_corrupt.cpu_kernels.numbers import load, store
+from keras_corrupt.cpu_kernels.program import like, run
 
 
 def try_operation():

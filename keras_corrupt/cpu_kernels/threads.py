@@ -15,9 +15,9 @@ from llvmlite import ir
 from numba import njit, types
 from numba.extending import intrinsic
 
-from keras_corrupt.kernels.fused.compiling import cached, external
-from keras_corrupt.kernels.fused.cpus import thread_count
-from keras_corrupt.kernels.fused.float_mode import float_mode, set_float_mode
+from keras_corrupt.cpu_kernels.compiling import cached, external
+from keras_corrupt.cpu_kernels.cpus import thread_count
+from keras_corrupt.cpu_kernels.float_mode import float_mode, set_float_mode
 
 Word, Int, Words = types.intp, types.int32, types.CPointer(types.intp)
 

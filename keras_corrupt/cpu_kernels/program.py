@@ -14,8 +14,8 @@ import numpy as np
 import tensorflow as tf
 from keras import ops
 
-from keras_corrupt.kernels.fused import native, threads
-from keras_corrupt.kernels.fused.pieces import pieces_of
+from keras_corrupt.cpu_kernels import native, threads
+from keras_corrupt.cpu_kernels.pieces import pieces_of
 
 
 def run(kernel, cut, outputs, *whole, sums=()):

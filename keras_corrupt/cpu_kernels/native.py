@@ -19,8 +19,8 @@ from llvmlite import binding
 from numba import njit, types
 from numba.extending import intrinsic
 
-from keras_corrupt.kernels.fused.compiling import c_function, external
-from keras_corrupt.kernels.fused.threads import (
+from keras_corrupt.cpu_kernels.compiling import c_function, external
+from keras_corrupt.cpu_kernels.threads import (
     ARRAYS,
     FUNCTION,
     LENGTH,
@@ -100,7 +100,7 @@ def _c_string(text):
 PROGRAM_NAME, PROCESS_NAME = _c_string("program"), _c_string("process")
 FAILED_PRECONDITION = 9
 OF_ANOTHER_PROCESS = _c_string(
-    "Another process made this graph, with keras_corrupt's fused kernels, which are in "
+    "Another process made this graph, with keras_corrupt's CPU kernels, which are in "
     "that process only. Save a graph of inference (`export_saved_model`), or trace the "
     "training step with the environment variable KERAS_CORRUPT_KERNELS=plain."
 )

@@ -5,15 +5,15 @@ import math
 import tensorflow as tf
 from keras import ops
 
-from keras_corrupt.kernels.fused.compiling import compiled
-from keras_corrupt.kernels.fused.numbers import (
+from keras_corrupt.cpu_kernels.compiling import compiled
+from keras_corrupt.cpu_kernels.numbers import (
     F,
     exp,
     load,
     rows,
     store,
 )
-from keras_corrupt.kernels.fused.program import float32, like, run
+from keras_corrupt.cpu_kernels.program import float32, like, run
 
 
 def bias_gelu(x, bias, approximate=False):

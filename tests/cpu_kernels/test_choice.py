@@ -1,4 +1,4 @@
-"""When training uses the fused kernels, and what happens where they cannot be."""
+"""When training uses the kernels, and what happens where they cannot be."""
 
 import os
 import subprocess
@@ -10,23 +10,25 @@ import numpy as np
 import pytest
 from keras import ops
 
-from keras_corrupt import kernels
-from keras_corrupt.kernels import active, fused_kernels, fused_steps, plain
+from keras_corrupt.cpu_kernels import all_replacements
+from keras_corrupt.devices.guests import invites_guests
+from keras_corrupt.heads import softmax
 
 
 class Choice(keras.layers.Layer):
-    """Runs a kernel, and notes from which module."""
+    """Calls a function that a kernel replaces, and notes from which module that is."""
 
     def __init__(self):
         super().__init__()
         self.seen = []
 
     def call(self, x):
-        self.seen.append(active())
-        return x + 0 * ops.cast(active().likeliest(x), "float32")[:, None]
+        logits = softmax.output_logits(x, ops.zeros(x.shape[-1]))
+        self.seen.append("kernels" if hasattr(logits, "products_and_bias") else "plain")
+        return x + 0 * ops.cast(softmax.likeliest(logits), "float32")[:, None]
 
 
-@fused_steps
+@invites_guests
 class Model(keras.Model):
     def __init__(self):
         super().__init__()
@@ -62,19 +64,19 @@ STEPS = {
 
 @pytest.mark.parametrize("step", STEPS)
 @pytest.mark.parametrize("how", HOW)
-def test_only_steps_in_a_graph_without_xla_choose_the_fused_kernels(how, step):
+def test_only_steps_in_a_graph_without_xla_use_the_kernels(how, step):
     model = model_of(**HOW[how])
     STEPS[step](model)
-    assert set(model.choice.seen) == {fused_kernels() if how == "graph" else plain}
+    assert set(model.choice.seen) == {"kernels" if how == "graph" else "plain"}
     model.choice.seen.clear()
     model(X)
-    assert set(model.choice.seen) == {plain}
+    assert set(model.choice.seen) == {"plain"}
 
 
 def test_a_model_that_is_not_compiled_predicts_with_them():
     model = Model()
     model.predict_on_batch(X)
-    assert fused_kernels() in model.choice.seen
+    assert "kernels" in model.choice.seen
 
 
 @pytest.mark.parametrize("inner", [False, True], ids=["step", "function around it"])
@@ -90,7 +92,7 @@ def test_a_step_within_a_function_that_xla_compiles_trains(inner):
     before = np.array(model.dense.kernel)
     batch = tf.constant(X), tf.constant(Y)
     losses = [float(compiled(batch)["loss"]) for _ in range(3)]
-    assert set(model.choice.seen) == {plain}
+    assert set(model.choice.seen) == {"plain"}
     # One step of gradient descent on the dense layer, by hand, for inputs of 1.
     residual = before.sum() - 1
     once = before - 0.01 * 2 * residual
@@ -104,16 +106,15 @@ def test_a_step_within_a_function_that_xla_compiles_trains(inner):
 
 @pytest.fixture
 def first_use(monkeypatch):
-    """Makes the next use of the fused kernels the first."""
-    for name in [name for name in sys.modules if name.startswith(FUSED)]:
+    """Makes the next use of the kernels the first."""
+    for name in [name for name in sys.modules if name.startswith(KERNELS)]:
         monkeypatch.delitem(sys.modules, name)
-    monkeypatch.delattr(kernels, "fused", raising=False)
-    fused_kernels.cache_clear()
+    all_replacements.cache_clear()
     yield
-    fused_kernels.cache_clear()
+    all_replacements.cache_clear()
 
 
-FUSED = "keras_corrupt.kernels.fused"
+KERNELS = "keras_corrupt.cpu_kernels."
 
 
 def without_numba(monkeypatch, tmp_path):
@@ -162,31 +163,31 @@ def test_what_is_missing_is_told_once_and_plain_trains(
     for _ in range(2):
         model = model_of()
         model.fit(X, Y, verbose=0)
-        assert set(model.choice.seen) == {plain}
+        assert set(model.choice.seen) == {"plain"}
     (line,) = capfd.readouterr().err.splitlines()
-    assert line.startswith("keras_corrupt: no fused kernels") and reason in line
+    assert line.startswith("keras_corrupt: no CPU kernels") and reason in line
 
 
 def test_a_variable_turns_them_off_silently(first_use, monkeypatch, capfd):
     monkeypatch.setenv("KERAS_CORRUPT_KERNELS", "plain")
     model = model_of()
     model.fit(X, Y, verbose=0)
-    assert set(model.choice.seen) == {plain}
+    assert set(model.choice.seen) == {"plain"}
     assert capfd.readouterr().err == ""
 
 
 def test_another_value_of_the_variable_is_an_error(first_use, monkeypatch):
     monkeypatch.setenv("KERAS_CORRUPT_KERNELS", "off")
     with pytest.raises(ValueError, match="KERAS_CORRUPT_KERNELS='off'.*'plain'"):
-        fused_kernels()
+        all_replacements()
 
 
 IMPORTS = """
 import sys
 
-from keras_corrupt import downstream, kernels, models, training
+from keras_corrupt import downstream, models, training
 
-for name in ("numba", "llvmlite", "keras_corrupt.kernels.fused"):
+for name in ("numba", "llvmlite", "keras_corrupt.cpu_kernels.table"):
     assert name not in sys.modules, name
 """
 

@@ -2,9 +2,9 @@
 
 from keras import ops
 
-from keras_corrupt.kernels.fused.attention import attention
-from keras_corrupt.kernels.fused.gelu import bias_gelu_matmul
-from keras_corrupt.kernels.fused.residual_norm import residual_norm
+from keras_corrupt.cpu_kernels.attention import attention
+from keras_corrupt.cpu_kernels.gelu import bias_gelu_matmul
+from keras_corrupt.cpu_kernels.residual_norm import residual_norm
 
 
 def transformer_layer(layer, x, mask, bias, training):

@@ -10,14 +10,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from keras_corrupt.kernels import fused_kernels
-
-fused = fused_kernels()
+from keras_corrupt import cpu_kernels
 
 #: A kernel's file, with a function of `numbers` compiled into it.
 PROBE = """
-from keras_corrupt.kernels.fused.compiling import compiled
-from keras_corrupt.kernels.fused.numbers import exp
+from keras_corrupt.cpu_kernels.compiling import compiled
+from keras_corrupt.cpu_kernels.numbers import exp
 
 
 @compiled
@@ -31,10 +29,10 @@ import sys
 import types
 import numpy as np
 
-for name in ("keras_corrupt", "keras_corrupt.kernels", "keras_corrupt.kernels.fused"):
+for name in ("keras_corrupt", "keras_corrupt.cpu_kernels"):
     sys.modules[name] = types.ModuleType(name)
 sys.modules[name].__path__ = [sys.argv[1]]
-from keras_corrupt.kernels.fused.probe import probe
+from keras_corrupt.cpu_kernels.probe import probe
 
 value = float(probe(np.float32(0)))
 print(json.dumps([value, sum(probe.stats.cache_hits.values())]))
@@ -44,9 +42,9 @@ print(json.dumps([value, sum(probe.stats.cache_hits.values())]))
 @pytest.fixture
 def sources(tmp_path):
     """A copy of the package's files."""
-    folder = tmp_path / "fused"
+    folder = tmp_path / "cpu_kernels"
     folder.mkdir()
-    for path in Path(fused.__file__).parent.glob("*.py"):
+    for path in Path(cpu_kernels.__file__).parent.glob("*.py"):
         shutil.copy(path, folder)
     (folder / "probe.py").write_text(PROBE)
     return folder
@@ -83,7 +81,7 @@ def test_the_cache_can_be_anywhere_or_nowhere(sources, tmp_path):
 
 
 def test_versions_and_processors_have_their_own(monkeypatch):
-    from keras_corrupt.kernels.fused import compiling
+    from keras_corrupt.cpu_kernels import compiling
 
     found = {compiling._hash_of_what_code_is_made_from()}
     for module, name in (
@@ -101,7 +99,7 @@ def test_versions_and_processors_have_their_own(monkeypatch):
 
 
 def test_the_caches_used_last_are_kept(tmp_path, monkeypatch):
-    from keras_corrupt.kernels.fused import compiling
+    from keras_corrupt.cpu_kernels import compiling
 
     monkeypatch.setattr(compiling.config, "CACHE_DIR", str(tmp_path))
     parent = tmp_path / "keras_corrupt"
@@ -114,7 +112,7 @@ def test_the_caches_used_last_are_kept(tmp_path, monkeypatch):
 
 
 def test_a_function_without_a_file_is_compiled():
-    from keras_corrupt.kernels.fused.compiling import compiled
+    from keras_corrupt.cpu_kernels.compiling import compiled
 
     namespace = {}  # what has no file has no folder for a cache
     exec("def double(x):\n    return x + x", namespace)

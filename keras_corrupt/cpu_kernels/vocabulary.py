@@ -6,9 +6,8 @@ import numpy as np
 import tensorflow as tf
 from keras import ops
 
-from keras_corrupt.kernels import plain
-from keras_corrupt.kernels.fused.compiling import compiled
-from keras_corrupt.kernels.fused.numbers import (
+from keras_corrupt.cpu_kernels.compiling import compiled
+from keras_corrupt.cpu_kernels.numbers import (
     F,
     exp,
     largest,
@@ -17,30 +16,31 @@ from keras_corrupt.kernels.fused.numbers import (
     scrambled,
     store,
 )
-from keras_corrupt.kernels.fused.program import float32, key_of, like, run
+from keras_corrupt.cpu_kernels.program import float32, key_of, like, run
+from keras_corrupt.heads import softmax
 
 
 def output_logits(products, bias):
-    """As `plain.output_logits`.
+    """As `softmax.output_logits`.
 
     Logits in float32 are twice as large as the products, and are read often. The other
     kernels add the bias while they read the products; if nothing else reads the logits,
     they are never computed.
     """
-    logits = plain.output_logits(products, bias)
+    logits = softmax.output_logits.__wrapped__(products, bias)
     logits.products_and_bias = products, tf.convert_to_tensor(bias)
     return logits
 
 
 def likeliest(logits):
-    """As `plain.likeliest`."""
+    """As `softmax.likeliest`."""
     products, bias = _rows_and_bias(logits)
     ids = run(_likeliest, [products], [(ops.shape(products)[:1], tf.int32)], bias)[0]
     return tf.reshape(ids, ops.shape(logits)[:-1])
 
 
 def cross_entropy(logits, target_ids):
-    """As `plain.cross_entropy`; a target that is no token has no number as loss."""
+    """As `softmax.cross_entropy`; a target that is no token has no number as loss."""
     products, bias = _rows_and_bias(logits)
     shape = ops.shape(target_ids)
     target_ids = tf.reshape(tf.cast(target_ids, tf.int32), (-1,))
@@ -60,7 +60,7 @@ def cross_entropy(logits, target_ids):
 
 
 def cross_entropy_gradients(products, bias, target_ids, upstream):
-    """As `plain.cross_entropy_gradients`."""
+    """As `softmax.cross_entropy_gradients`."""
     shape = ops.shape(products)
     products, bias = _rows_and_bias(output_logits(products, bias))
     target_ids = tf.reshape(tf.cast(target_ids, tf.int32), (-1,))
@@ -71,16 +71,16 @@ def cross_entropy_gradients(products, bias, target_ids, upstream):
     return tf.reshape(gradients, shape), sums
 
 
-def sample(logits, seed):
-    """As `plain.sample`."""
+def sample_tokens(logits, seed):
+    """As `corruption.sample_tokens`."""
     nothing = tf.zeros((tf.size(logits) // logits.shape[-1], 0), tf.int32)
     return _draw_from(logits, nothing, 1, seed)[..., 0]
 
 
-def sample_others(logits, excluded_ids, count, seed):
-    """As `plain.sample_others`."""
-    excluded_ids = tf.reshape(tf.cast(excluded_ids, tf.int32), (-1, 1))
-    return _draw_from(logits, excluded_ids, count, seed)
+def sample_negatives(logits, target_ids, num_negatives, seed):
+    """As `corruption.sample_negatives`."""
+    target_ids = tf.reshape(tf.cast(target_ids, tf.int32), (-1, 1))
+    return _draw_from(logits, target_ids, num_negatives, seed)
 
 
 def _draw_from(logits, excluded_ids, count, seed):
