@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from keras import ops
 
+from keras_corrupt import cpu_kernels
 from keras_corrupt.cpu_kernels import all_replacements
 from keras_corrupt.devices.guests import invites_guests
 from keras_corrupt.heads import softmax
@@ -109,6 +110,7 @@ def first_use(monkeypatch):
     """Makes the next use of the kernels the first."""
     for name in [name for name in sys.modules if name.startswith(KERNELS)]:
         monkeypatch.delitem(sys.modules, name)
+        monkeypatch.delattr(cpu_kernels, name.removeprefix(KERNELS))
     all_replacements.cache_clear()
     yield
     all_replacements.cache_clear()
