@@ -8,7 +8,7 @@ for a whole batch: looking up the biases of relative positions, and the sines of
 positions. A causal mask costs what a padding mask does, and a window's mask, too: local
 attention computes all logits, and all are counted.
 
-The methods `activation_bytes` count the bytes of `kernels/fused`, which keeps less than
+The methods `activation_bytes` count the bytes of the CPU kernels, which keep less than
 the same steps one by one: what the gradients of a training step read, and at its peak
 what half a layer makes. What `remat` computes again is not counted, though these
 kernels keep it. Parts that these kernels don't have are counted likewise, by what their

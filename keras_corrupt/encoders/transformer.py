@@ -55,7 +55,7 @@ class TransformerEncoder(TextModel):
         remat: What a training step computes again in its backward pass, to keep less
             for it (Chen et al., 2016): `"none"`; `"attention"`, all of a layer but
             its products with weights, which costs some percent more operations; or
-            the whole `"layer"`, a third more. The fused kernels, which keep little,
+            the whole `"layer"`, a third more. The CPU kernels, which keep little,
             take no notice of it.
         attention: What a position sees: `"bidirectional"`, all tokens;
             `"left_to_right"`, itself and the tokens before it, or `"right_to_left"`,

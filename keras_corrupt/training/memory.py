@@ -2,7 +2,7 @@
 
 Kept all the time are the weights, their gradients and the averages of the optimizer;
 for the backward pass, what each operation's gradient reads, which the model counts.
-The counts are of the fused kernels, which keep less than the same steps one by one;
+The counts are of the CPU kernels, which keep less than the same steps one by one;
 `benchmarks/growth.py` compares them with what a process takes. Other backends plan
 their memory themselves.
 """

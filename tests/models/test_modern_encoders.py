@@ -112,7 +112,7 @@ def test_teams_computes_each_tasks_encoder_as_by_itself(inputs):
 
 @pytest.mark.parametrize("options", [{}, {"use_bias": True}, {"norm": "post"}])
 def test_steps_in_a_graph_give_the_losses_of_steps_without_one(options):
-    """In the graph the fused kernels compute the parts that they know."""
+    """In the graph the CPU kernels compute the parts that they know."""
     still = {"dropout": 0.0, "attention_dropout": 0.0, "initializer_range": 0.3}
     inputs = make_inputs()
     inputs["masked_positions"] = np.array([[1, 4, 6]] * 6, "int32")
