@@ -88,13 +88,15 @@ class RunLog(keras.callbacks.Callback):
         directory: The run's directory.
         step: Updates done before; later rows of an earlier attempt are dropped.
         tokens_per_step: Token slots in an update.
+        trackers: `Tracker`s, which get the rows, too.
     """
 
-    def __init__(self, directory, step, tokens_per_step):
+    def __init__(self, directory, step, tokens_per_step, trackers=()):
         super().__init__()
         self.path = directory / "metrics.csv"
         self.events = directory / "tensorboard"
         self.tokens_per_step = tokens_per_step
+        self.trackers = trackers
         self.writer = None
         self.rows = [row for row in read_metrics(self.path) if row["step"] <= step]
         self.seconds = self.rows[-1]["seconds"] if self.rows else 0.0
@@ -104,6 +106,8 @@ class RunLog(keras.callbacks.Callback):
 
         self.writer = tf.summary.create_file_writer(str(self.events))
         self.started = time.monotonic()
+        for tracker in self.trackers:
+            tracker.start()
 
     def on_interval_end(self, step, logs):
         """Adds a row; called by `Intervals`."""
@@ -128,6 +132,8 @@ class RunLog(keras.callbacks.Callback):
                 if name != "step":
                     tf.summary.scalar(name, value)
         self.writer.flush()
+        for tracker in self.trackers:
+            tracker.log(row)
 
     def release(self):
         """Closes the TensorBoard file."""
