@@ -85,7 +85,8 @@ FEATURES = {
         r"backend: +jax[\s\S]*detection AUC",
     ),
     "mlflow": Feature(
-        "python RECIPES/electra_tiny.py --smoke --output run --mlflow sqlite:///m.db && "
+        "python RECIPES/electra_tiny.py --smoke --output run "
+        "--mlflow sqlite:///m.db && "
         'python -c \'import mlflow; mlflow.set_tracking_uri("sqlite:///m.db"); '
         "print(mlflow.search_runs().iloc[0])'",
         r"metrics\.val_loss",

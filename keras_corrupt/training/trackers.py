@@ -188,7 +188,7 @@ def following(config, directory, settings):
             importlib.import_module(service.module)
         except ImportError as error:
             raise ValueError(
-                f"--{service.module} needs its library: "
+                f"--{service.module} needs its library ({error}): "
                 f"pip install -e '.[{service.module}]'."
             ) from error
     trackers = [Tracker(s, s.module, directory, settings) for s in services]

@@ -80,7 +80,7 @@ def train(directory, steps=6):
     """Trains a small model in a directory, followed by both services."""
     keras.utils.set_random_seed(0)
     model = Small()
-    model.build((None, 1))
+    model(np.ones((2, 1)))
     model.compile("sgd", "mse")
     model.optimizer.build(model.trainable_variables)
     batches = tf.data.Dataset.from_tensors((np.ones((2, 1)), np.ones((2, 1)))).repeat()
