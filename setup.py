@@ -99,6 +99,7 @@ setup(
         "hf-datasets": HF_DATASETS,
         "hubs": ["huggingface-hub>=0.30", "kagglehub>=0.3"],
         "jax": JAX,
+        "mlflow": ["mlflow>=2.14"],
         "multitask": MULTITASK,
         "parquet": PARQUET,
         "parsing": PARSING,
@@ -107,6 +108,7 @@ setup(
         "squad": SQUAD,
         "tfds": TFDS,
         "translation": TRANSLATION,
+        "wandb": ["wandb>=0.18"],
         "test": [
             *BEAM,
             *HF_DATASETS,

@@ -32,16 +32,17 @@ from jax.experimental import topologies
 
 import keras_corrupt
 from keras_corrupt.devices import hardware_random
+from keras_corrupt.devices.peaks import FLOPS
 from keras_corrupt.training import AdamW
 
 #: Chip -> its FLOP/s in half precision and the bytes a second of its memory, as
-#: published. That of a T4 is float16, which it has instead of bfloat16.
+#: published.
 RATES = {
-    "v5e": (197e12, 819e9),
-    "v6e": (918e12, 1640e9),
-    "T4": (65e12, 320e9),
-    "A100": (312e12, 2039e9),
-    "H200": (989e12, 4800e9),
+    "v5e": (FLOPS["v5e"], 819e9),
+    "v6e": (FLOPS["v6e"], 1640e9),
+    "T4": (FLOPS["T4"], 320e9),
+    "A100": (FLOPS["A100"], 2039e9),
+    "H200": (FLOPS["H200"], 4800e9),
 }
 
 

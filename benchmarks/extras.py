@@ -84,6 +84,13 @@ FEATURES = {
         "KERAS_BACKEND=jax python RECIPES/electra_tiny.py --smoke",
         r"backend: +jax[\s\S]*detection AUC",
     ),
+    "mlflow": Feature(
+        "python RECIPES/electra_tiny.py --smoke --output run "
+        "--mlflow sqlite:///m.db && "
+        'python -c \'import mlflow; mlflow.set_tracking_uri("sqlite:///m.db"); '
+        "print(mlflow.search_runs().iloc[0])'",
+        r"metrics\.val_loss",
+    ),
     "multitask": Feature(
         "python RECIPES/finetune_multitask.py --smoke --distill --tasks CoLA RTE",
         r"\| single_to_multi \|",
@@ -119,6 +126,11 @@ FEATURES = {
         "detection AUC",
     ),
     "translation": Feature("python RECIPES/cvt_translation.py --smoke", "bleu"),
+    "wandb": Feature(
+        "WANDB_MODE=offline python RECIPES/electra_tiny.py --smoke --output run "
+        "--wandb tiny && ls run/wandb",
+        "offline-run",
+    ),
 }
 
 

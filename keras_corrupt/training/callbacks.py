@@ -88,13 +88,18 @@ class RunLog(keras.callbacks.Callback):
         directory: The run's directory.
         step: Updates done before; later rows of an earlier attempt are dropped.
         tokens_per_step: Token slots in an update.
+        trackers: `Tracker`s, which get the rows, too.
+        per_second: Name -> what an update adds to a quantity, of which the rows have
+            the amount in a second of training.
     """
 
-    def __init__(self, directory, step, tokens_per_step):
+    def __init__(self, directory, step, tokens_per_step, trackers=(), per_second=()):
         super().__init__()
         self.path = directory / "metrics.csv"
         self.events = directory / "tensorboard"
         self.tokens_per_step = tokens_per_step
+        self.trackers = trackers
+        self.per_second = {"tokens_per_second": tokens_per_step, **dict(per_second)}
         self.writer = None
         self.rows = [row for row in read_metrics(self.path) if row["step"] <= step]
         self.seconds = self.rows[-1]["seconds"] if self.rows else 0.0
@@ -104,6 +109,15 @@ class RunLog(keras.callbacks.Callback):
 
         self.writer = tf.summary.create_file_writer(str(self.events))
         self.started = time.monotonic()
+        for tracker in self.trackers:
+            tracker.start()
+
+    def on_epoch_begin(self, epoch, logs=None):
+        self.began = time.monotonic()
+
+    def on_epoch_end(self, epoch, logs=None):
+        # Before `Intervals` validates.
+        self.updates_per_second = self.params["steps"] / (time.monotonic() - self.began)
 
     def on_interval_end(self, step, logs):
         """Adds a row; called by `Intervals`."""
@@ -114,12 +128,15 @@ class RunLog(keras.callbacks.Callback):
             "step": step,
             "tokens": step * self.tokens_per_step,
             "seconds": round(seconds, 1),
+            **{n: v * self.updates_per_second for n, v in self.per_second.items()},
             "learning_rate": logs["learning_rate"],
             **{n: float(v) for n, v in sorted(logs.items()) if n != "learning_rate"},
         }
         self.rows.append(row)
         text = io.StringIO()
-        writer = csv.DictWriter(text, row)
+        # Phases may differ in their metrics, and earlier versions had fewer.
+        names = dict.fromkeys(name for earlier in self.rows for name in earlier)
+        writer = csv.DictWriter(text, names, restval="nan")
         writer.writeheader()
         writer.writerows(self.rows)
         write_whole(self.path, text.getvalue())
@@ -128,6 +145,8 @@ class RunLog(keras.callbacks.Callback):
                 if name != "step":
                     tf.summary.scalar(name, value)
         self.writer.flush()
+        for tracker in self.trackers:
+            tracker.log(row)
 
     def release(self):
         """Closes the TensorBoard file."""

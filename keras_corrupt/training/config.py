@@ -129,6 +129,12 @@ class PretrainConfig(ExampleSettings, Subject):
     """Whether a run whose model dies goes back to the last checkpoint by itself, with
     half the learning rate; three times at most. A continued run may differ in this."""
 
+    # Who follows the run. A continued run may differ in these.
+    wandb: str | None = None
+    """Project of Weights & Biases that gets the settings and each row of metrics."""
+    mlflow: str | None = None
+    """Experiment of MLflow, or the address of its server or store, that gets them."""
+
     # Where to train. A continued run may differ in these.
     devices: Literal["auto"] | int = "auto"
     """Number of devices to share each batch among; all there are if not given."""
@@ -275,7 +281,16 @@ class PretrainConfig(ExampleSettings, Subject):
     #: Fields that may differ when a run is continued.
     MAY_CHANGE = (
         *("output", "workers", "validation_batches", "keep_presets", "recover"),
-        *("at_once", "devices", "strategy", "coordinator", "processes", "process_id"),
+        *(
+            "wandb",
+            "mlflow",
+            "at_once",
+            "devices",
+            "strategy",
+            "coordinator",
+            "processes",
+            "process_id",
+        ),
     )
 
     def as_dict(self):

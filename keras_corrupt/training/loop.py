@@ -28,6 +28,8 @@ def train(
     vital=(),
     watch=None,
     listeners=(),
+    trackers=(),
+    per_second=(),
     phase=WHOLE_RUN,
     devices=ONE_DEVICE,
     at_once=1,
@@ -59,6 +61,8 @@ def train(
         watch: A `CollapseWatch`.
         listeners: What else is told of each interval, in all processes: see
             `Intervals`.
+        trackers: `Tracker`s, which get the rows of `metrics.csv`.
+        per_second: See `RunLog`.
         phase: Name of the phase, which checkpoints tell.
         devices: The run's `Distribution`.
         at_once: Updates in one call of the device, at most: see `makes_many`. No call
@@ -80,7 +84,7 @@ def train(
         callbacks, told, asking = [], [], []
         if devices.first:
             progress = Progress(step, total or steps, vital)
-            log = RunLog(output, step, tokens_per_step)
+            log = RunLog(output, step, tokens_per_step, trackers, per_second)
             callbacks, told = [progress, log], [progress, log]
             asking = [CompiledMemory(progress.tell)]
             if warnings is not None:

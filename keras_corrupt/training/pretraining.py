@@ -10,6 +10,7 @@ import numpy as np
 from keras_corrupt.data import name_damage
 from keras_corrupt.devices import compiled_programs, distribution, precision
 from keras_corrupt.devices.many_updates import most_at_once
+from keras_corrupt.devices.peaks import peak_flops
 from keras_corrupt.files.whole import write_whole
 from keras_corrupt.models.baselines import unigram_baseline
 from keras_corrupt.presets.directory import content_hash
@@ -167,8 +168,13 @@ class PretrainingRun(Run):
         warnings = functools.partial(
             objectives.warnings, unigram=self.unigram, networks=phase.networks
         )
+        # A phase that trains some networks only has fewer FLOPs.
+        peak = None if phase.networks else peak_flops(config.dtype)
+        flops = report.step_flops(config, self.model)
+        peak_of_all = peak and peak * len(self.devices.devices)
         return {
             "tokens_per_step": config.batch_size * config.sequence_length,
+            "per_second": {"peak_fraction": flops / peak_of_all} if peak else {},
             "warnings": None if config.smoke else warnings,
             "judged_at": first_step + phase.steps if phase.networks else None,
             "vital": objectives.vital_metrics,

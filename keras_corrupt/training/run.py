@@ -12,6 +12,7 @@ from keras_corrupt.training.checkpoint import Checkpoints
 from keras_corrupt.training.out_of_memory import memory_remedies
 from keras_corrupt.training.phases import WHOLE_RUN, Phase
 from keras_corrupt.training.run_directory import record_examples, run_directory
+from keras_corrupt.training.trackers import following
 
 
 class Run:
@@ -19,8 +20,8 @@ class Run:
 
     Args:
         config: The run's settings: an object with `output`, `seed`, `steps`,
-            `interval` and `as_dict()`, which returns the settings that a continued run
-            must agree with.
+            `interval`, `wandb`, `mlflow` and `as_dict()`, which returns the settings
+            that a continued run must agree with.
 
     Attributes:
         model: The model, once `build` has made it.
@@ -117,11 +118,12 @@ def drive(run):
         )
         for guard in run.guards():
             stack.enter_context(guard)
-        return run.attempt(_once)
+        trackers = stack.enter_context(following(run.config, run.output, settings))
+        return run.attempt(lambda run: _once(run, trackers))
 
 
-def _once(run):
-    """Does what `drive` says, in the directory of the run."""
+def _once(run, trackers):
+    """Does what `drive` says, in the directory of the run, followed by trackers."""
     config, devices = run.config, run.devices
     keras.utils.set_random_seed(config.seed)
     fingerprints = run.read()
@@ -152,6 +154,7 @@ def _once(run):
                 first_step=first_step,
                 start=phase.start and getattr(run.model, phase.start),
                 total=config.steps,
+                trackers=trackers,
                 phase=phase.name,
                 devices=devices,
                 **run.followed(phase, first_step),

@@ -89,7 +89,10 @@ def test_validation_is_repeatable_and_leaves_training_alone(sizes, inputs):
 
 def log_intervals(directory, step, steps, loss=1.0):
     log = RunLog(directory, step, tokens_per_step=10)
+    log.set_params({"steps": 3})
     log.on_train_begin()
+    log.on_epoch_begin(0)
+    log.on_epoch_end(0)
     logs = {"loss": loss, "a_loss": np.float32(2.0), "learning_rate": 0.5}
     for done in steps:
         log.on_interval_end(done, logs)
@@ -117,6 +120,29 @@ def test_seconds_go_on_from_the_earlier_attempt(tmp_path):
     log = RunLog(tmp_path, 3, tokens_per_step=10)
     assert log.rows == [{"step": 3, "seconds": 100.5}]
     assert log.seconds == 100.5
+
+
+def test_speed_is_of_training_alone(tmp_path, monkeypatch):
+    clock = iter([0.0, 10.0, 14.0, 100.0])  # begun, interval begun, ended, validated
+    monkeypatch.setattr(time, "monotonic", lambda: next(clock))
+    log = RunLog(tmp_path, 0, tokens_per_step=10, per_second={"peak_fraction": 0.5})
+    log.set_params({"steps": 8})
+    log.on_train_begin()
+    log.on_epoch_begin(0)
+    log.on_epoch_end(0)
+    log.on_interval_end(8, {"loss": 1.0, "learning_rate": 0.5})
+    log.release()
+    (row,) = read_metrics(tmp_path / "metrics.csv")
+    assert row["tokens_per_second"] == 20 and row["peak_fraction"] == 1.0
+    assert row["seconds"] == 100.0
+
+
+def test_columns_that_earlier_rows_lack_are_nan(tmp_path):
+    (tmp_path / "metrics.csv").write_text("step,seconds,old_loss\n3,1.5,2.0\n")
+    log_intervals(tmp_path, 3, [6])
+    first, second = read_metrics(tmp_path / "metrics.csv")
+    assert first["old_loss"] == 2.0 and math.isnan(first["tokens_per_second"])
+    assert math.isnan(second["old_loss"]) and second["tokens_per_second"] > 0
 
 
 def test_no_metrics_file_is_no_rows(tmp_path):

@@ -168,11 +168,15 @@ class CrossViewConfig:
     """Seed of initial weights, order of sentences and dropout."""
     interval: int = 1000
     """Updates between validations, each with a checkpoint."""
+    wandb: str | None = None
+    """Project of Weights & Biases that gets the settings and each row of metrics."""
+    mlflow: str | None = None
+    """Experiment of MLflow, or the address of its server or store, that gets them."""
     smoke: bool = False
     """Shrink everything, to see that it runs."""
 
     #: Fields that may differ when a run is continued.
-    MAY_CHANGE = ("output",)
+    MAY_CHANGE = ("output", "wandb", "mlflow")
     #: Fields that name files, also those of recipes: a continued run compares what is
     #: in them, since a project may have been moved.
     FILES = (
