@@ -69,6 +69,7 @@ KERAS_CLASSES = {
         "CandidateRanker",
         "MultiLabelClassifier",
         "PromptClassifier",
+        "SentenceEncoder",
         "SpanExtractor",
         "TextClassifier",
         "TokenTagger",
