@@ -16,6 +16,7 @@ def convert(
     generator: str | None = None,
     approximate_gelu: bool | None = None,
     check: bool = True,
+    sentence_transformers: bool = False,
 ) -> None:
     """Writes a model in another library's format, or as a preset of this one.
 
@@ -30,10 +31,15 @@ def convert(
             source does not say; or gets it, where the target has nothing else.
         check: Load what was written with its own library, if that is installed, and
             compare the outputs.
+        sentence_transformers: Write the files of sentence-transformers, too, for
+            vectors of texts; with --to hugging_face. A SentenceEncoder's are always
+            written.
     """
     from keras_corrupt.convert import conversion
 
-    done = conversion.convert(source, target, to, generator, approximate_gelu, check)
+    done = conversion.convert(
+        source, target, to, generator, approximate_gelu, check, sentence_transformers
+    )
     print(f"{target}: {type(done.model).__name__} as {to}")
     for name in done.left_out:
         print(f"  without {name}: the source has none")

@@ -171,8 +171,8 @@ class SentenceEncoder(DownstreamModel):
 def pair_losses(vectors, place, text, present, temperature):
     """Returns how hard it is to find each text's partner, float32 `[rows]`.
 
-    The partner of a first text is the row below it, and the other way round. The loss of
-    other rows means nothing.
+    The partner of a first text is the row below it, and the partner of a second text
+    is the row above it. The loss of other rows means nothing.
 
     Args:
         vectors: float32 `[rows, size]`, of length 1: pair by pair, a first text, a

@@ -110,7 +110,7 @@ def text(folder):
 
 
 def pairs(folder):
-    """Writes a table of pairs of sentences that say the same; returns as `glue` does."""
+    """Writes a table of sentences that say the same; returns as `glue` does."""
     rows = [
         (sentence(n), f"On the {place(n)} sat the {noun(n)}.")
         for numbers in SPLITS.values()
