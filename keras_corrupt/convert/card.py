@@ -14,6 +14,7 @@ _MAX_BYTES = 1 << 20
 
 #: How each format's library opens a directory.
 _USE = {
+    "keras_corrupt": "keras_corrupt.models.load_preset(directory)",
     "hugging_face": "transformers.AutoModel.from_pretrained(directory)",
     "keras_hub": "keras_hub.models.Backbone.from_preset(directory)",
     "model_garden": "tf.train.Checkpoint(encoder=encoder).read(directory + '/encoder')",
