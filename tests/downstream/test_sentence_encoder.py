@@ -93,8 +93,9 @@ def test_the_loss_of_a_batch_by_hand(symmetric, tokenizer):
         )
     )
     features = model.features(PAIRS)
-    *_, (inputs, targets, weights) = model.batches(features, batch_size=4)
-    assert weights.numpy().tolist() == [1.0] * 6 + [0.0] * 2
+    (batch,) = model.batches(features, batch_size=4).as_numpy_iterator()
+    inputs, targets, weights = batch
+    assert weights.tolist() == [1.0] * 6 + [0.0] * 2
     # The batch is padded by a copy of a pair, which is no negative.
     outputs = model(inputs)
     found = model.compute_loss(inputs, targets, outputs, weights)
