@@ -3,6 +3,7 @@
 import json
 import re
 
+from keras_corrupt.downstream import SentenceEncoder
 from keras_corrupt.downstream.model import DownstreamModel
 from keras_corrupt.multitask.multi_task_model import MultiTaskModel
 from keras_corrupt.presets.registry import registered_name
@@ -13,6 +14,7 @@ _MAX_BYTES = 1 << 20
 
 #: How each format's library opens a directory.
 _USE = {
+    "keras_corrupt": "keras_corrupt.models.load_preset(directory)",
     "hugging_face": "transformers.AutoModel.from_pretrained(directory)",
     "keras_hub": "keras_hub.models.Backbone.from_preset(directory)",
     "model_garden": "tf.train.Checkpoint(encoder=encoder).read(directory + '/encoder')",
@@ -33,8 +35,11 @@ def model_card(model, source, to, name):
     """
     encoder, system = model.encoder, registered_name(type(model))
     pretrained = getattr(model, "pretrained_by", None)
-    header = ["---"]
-    if to == "hugging_face":
+    header, use = ["---"], _USE[to]
+    if to == "hugging_face" and isinstance(model, SentenceEncoder):
+        header += ["library_name: sentence-transformers"]
+        use = "sentence_transformers.SentenceTransformer(directory)"
+    elif to == "hugging_face":
         header += ["library_name: transformers"]
     header += ["tags:", "- keras_corrupt", f"- {system.lower()}", "---", ""]
     lines = [
@@ -48,7 +53,7 @@ def model_card(model, source, to, name):
         f"{encoder.vocabulary_size:,} tokens; {encoder.count_params():,} parameters.",
         "",
         "```python",
-        _USE[to],
+        use,
         "```",
     ]
     if to == "hugging_face" and isinstance(model, MultiTaskModel):

@@ -5,7 +5,12 @@ from keras import ops
 
 from keras_corrupt.convert.systems import discriminator_of, generator_of
 from keras_corrupt.convert.weights import encoder_of
-from keras_corrupt.downstream import SpanExtractor, TextClassifier, TokenTagger
+from keras_corrupt.downstream import (
+    SentenceEncoder,
+    SpanExtractor,
+    TextClassifier,
+    TokenTagger,
+)
 from keras_corrupt.downstream.model import DownstreamModel
 from keras_corrupt.multitask.multi_task_model import MultiTaskModel
 
@@ -96,9 +101,12 @@ def head_outputs(model, hidden, inputs):
 
     Returns:
         A dict: `logits`, `[batch, labels]`, of a number the number itself, `[batch,
-        1]`, of a tagger `[batch, length, labels]`; or `spans`, `[batch, length, 2]`,
-        logits of the start and of the end. Empty for other heads.
+        1]`, of a tagger `[batch, length, labels]`; `spans`, `[batch, length, 2]`,
+        logits of the start and of the end; or `vectors`, `[batch, hidden_size]`. Empty
+        for other heads.
     """
+    if isinstance(model, SentenceEncoder):
+        return model.head_outputs(hidden, inputs)
     if isinstance(model, TokenTagger):
         return {"logits": model.head(hidden)}
     if isinstance(model, SpanExtractor) and model.head_type == "bert":

@@ -52,7 +52,13 @@ class Converted(NamedTuple):
 
 
 def convert(
-    source, target, to=OURS, generator=None, approximate_gelu=None, check=False
+    source,
+    target,
+    to=OURS,
+    generator=None,
+    approximate_gelu=None,
+    check=False,
+    sentence_transformers=False,
 ):
     """Writes a model in another format, whole or not at all.
 
@@ -67,6 +73,8 @@ def convert(
             source does not say; or gets it, where the target has nothing else.
         check: Whether what was written is loaded by its own library, if that is
             installed, and its outputs compared.
+        sentence_transformers: Whether a directory of Hugging Face's gets the files of
+            sentence-transformers, too. A `SentenceEncoder`'s always does.
 
     Returns:
         `Converted`.
@@ -77,6 +85,8 @@ def convert(
     """
     if to not in (OURS, *TARGETS):
         raise ValueError(f"`to` must be {OURS!r} or one of {[*TARGETS]}; got {to!r}.")
+    if sentence_transformers and to != "hugging_face":
+        raise ValueError('`sentence_transformers` is for to="hugging_face" alone.')
     difference, target = None, recovered(target)
     if target.exists() or target.is_symlink():
         raise ValueError(f"{target} exists. Give a new directory, or remove it.")
@@ -88,7 +98,9 @@ def convert(
         if to == OURS:
             write(temporary, model, left_out=left_out)
         else:
-            options = options._replace(left_out=left_out)
+            options = options._replace(
+                left_out=left_out, sentence_transformers=sentence_transformers
+            )
             TARGETS[to].write(temporary, model, options)
             if check:
                 difference = compare(model, temporary, TARGETS[to], options)

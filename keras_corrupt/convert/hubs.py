@@ -3,7 +3,10 @@
 from pathlib import Path
 
 #: What is fetched of a Hugging Face repository: no code, and no pickle if it can be.
-_FILES = ("*.json", "vocab.txt", "model.safetensors", "generator/*")
+_FILES = (
+    *("*.json", "vocab.txt", "model.safetensors", "generator/*"),
+    "*/model.safetensors",  # the networks of our presets
+)
 _INSTALL = {"hf": "huggingface_hub", "kaggle": "kagglehub"}
 
 
@@ -32,15 +35,19 @@ def local_copy(address):
     try:
         return Path({"hf": _hugging_face, "kaggle": _kaggle}[hub](name))
     except ImportError as error:
-        raise ValueError(
-            f"{address} needs {_INSTALL[hub]}: pip install {_INSTALL[hub]}."
-        ) from error
+        raise not_installed(hub, address) from error
     except Exception as error:  # each library has its own, for networks and names
         reason = (str(error).strip().splitlines() or [type(error).__name__])[0]
         raise ValueError(
             f"{address} cannot be fetched: {reason} Without a network, give the "
             "directory of a copy."
         ) from error
+
+
+def not_installed(hub, address):
+    """Returns the error that names the library of an address's hub."""
+    library = _INSTALL[hub]
+    return ValueError(f"{address} needs {library}: pip install {library}.")
 
 
 def _hugging_face(name):

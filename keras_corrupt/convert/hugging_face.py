@@ -16,6 +16,7 @@ from keras_corrupt.convert import (
     hugging_face_outputs,
     hugging_face_roberta,
     hugging_face_tasks,
+    sentence_transformers,
 )
 from keras_corrupt.convert.files import (
     config_has,
@@ -285,6 +286,8 @@ def write(directory, model, options):
             (directory / task).mkdir()
             write(directory / task, part, options)
         return
+    if sentence_transformers.is_wanted(model, options):
+        sentence_transformers.write(directory, model)
     if isinstance(model, DownstreamModel):
         architecture, entries, arrays = hugging_face_tasks.head_of(model)
         arrays |= exported_weights(encoder, encoder_format("electra."))

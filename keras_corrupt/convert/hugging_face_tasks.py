@@ -7,7 +7,12 @@ any encoder of ours.
 import numpy as np
 
 from keras_corrupt.convert.weights import Weights, assign_weights, pytorch_format
-from keras_corrupt.downstream import SpanExtractor, TextClassifier, TokenTagger
+from keras_corrupt.downstream import (
+    SentenceEncoder,
+    SpanExtractor,
+    TextClassifier,
+    TokenTagger,
+)
 
 _TAGGER_HEAD = {"dense": "classifier"}
 _EXTRACTOR_HEAD = {"start_and_end": "qa_outputs"}
@@ -101,6 +106,8 @@ def head_of(model):
     Raises:
         ValueError: They have no such head.
     """
+    if isinstance(model, SentenceEncoder):
+        return "ElectraModel", {}, {}
     if isinstance(model, TextClassifier) and model.score_activation is None:
         kernel, bias = map(np.asarray, model.head.get_weights())
         if model.labels is None:

@@ -11,6 +11,7 @@ __getattr__, __dir__, __all__ = lazy_loader.attach(
         "candidate_ranker": ["CandidateRanker"],
         "multi_label_classifier": ["MultiLabelClassifier"],
         "prompt_classifier": ["PromptClassifier"],
+        "sentence_encoder": ["SentenceEncoder"],
         "span_extractor": ["SpanExtractor"],
         "text_classifier": ["TextClassifier"],
         "token_tagger": ["TokenTagger"],

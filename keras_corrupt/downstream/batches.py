@@ -20,6 +20,7 @@ def make_batches(
     seed=None,
     rows=False,
     padded_lengths=LENGTHS,
+    together=1,
 ):
     """Returns one pass over `features` as a dataset of batches.
 
@@ -36,6 +37,8 @@ def make_batches(
             `None` for neither.
         rows: Whether to add a fourth element, the batch's indices into `features`.
         padded_lengths: The lengths to pad to, besides `max_length`.
+        together: How many features in a row are one sequence of those that are shuffled
+            and counted, such as the two texts of a pair. A batch has them row by row.
 
     Returns:
         A `tf.data.Dataset` of `(inputs, targets, weights)`; `inputs` has
@@ -55,18 +58,20 @@ def make_batches(
             f"A feature has {lengths.max()} tokens, more than max_length={max_length}."
         )
     buckets = [n for n in padded_lengths if n < max_length] + [max_length]
+    longest = lengths.reshape(-1, together).max(axis=1)
     passes = itertools.count()
+
+    def batch(sequences, length):
+        indices = (sequences[:, None] * together + np.arange(together)).ravel()
+        size = batch_size * together
+        return assemble(features, indices, size, length, padding_id)[: 4 if rows else 3]
 
     def batches():
         rng = None if seed is None else np.random.default_rng((seed, next(passes)))
-        for indices, length in plan(lengths, batch_size, buckets, rng):
-            batch = assemble(features, indices, batch_size, length, padding_id)
-            yield batch if rows else batch[:3]
+        return itertools.starmap(batch, plan(longest, batch_size, buckets, rng))
 
-    first = assemble(features, np.array([0]), batch_size, lengths[0], padding_id)
-    return as_dataset(
-        batches, first if rows else first[:3], -(-len(features) // batch_size)
-    )
+    first = batch(np.array([0]), longest[0])
+    return as_dataset(batches, first, -(-len(longest) // batch_size))
 
 
 def as_dataset(batches, example, count):

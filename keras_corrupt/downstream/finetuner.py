@@ -19,6 +19,7 @@ from keras_corrupt.downstream.candidate_ranker import CandidateRanker
 from keras_corrupt.downstream.multi_label_classifier import MultiLabelClassifier
 from keras_corrupt.downstream.optimizer import compiled, set_back
 from keras_corrupt.downstream.prompt_classifier import PromptClassifier
+from keras_corrupt.downstream.sentence_encoder import SentenceEncoder
 from keras_corrupt.downstream.span_extractor import SpanExtractor
 from keras_corrupt.downstream.text_classifier import TextClassifier
 from keras_corrupt.downstream.token_tagger import TokenTagger
@@ -41,6 +42,7 @@ MODELS = {
     "span_extraction": SpanExtractor,
     "candidate_ranking": CandidateRanker,
     "prompts": PromptClassifier,
+    "sentence_similarity": SentenceEncoder,
 }
 
 
@@ -295,9 +297,11 @@ class Finetuner:
 
     def compiled_model(self, settings, seed):
         """Returns a model to train: one for all seeds, set back to the start."""
-        steps_per_epoch = -(-len(self.train_features) // settings.batch_size)
-        keras.utils.set_random_seed(seed)  # last, for features come from a model too
-        fresh = compiled(self.new_model(settings.dropout), settings, steps_per_epoch)
+        features = self.train_features  # before the seed: they come from a model too
+        keras.utils.set_random_seed(seed)
+        fresh = self.new_model(settings.dropout)
+        steps_per_epoch = len(fresh.batches(features, settings.batch_size))
+        fresh = compiled(fresh, settings, steps_per_epoch)
         if self.compiled is None or self.compiled[0] != settings:
             self.compiled = settings, fresh
         set_back(self.compiled[1], fresh)

@@ -241,10 +241,11 @@ class DownstreamModel(TextModel):
         config = self.get_config()
         return {name: config[name] for name in self.head_arguments}
 
-    def batches(self, features, batch_size, seed=None):
+    def batches(self, features, batch_size, seed=None, **options):
         """Returns a `tf.data.Dataset` for `fit`: see `make_batches`."""
+        padding_id = self.tokenizer.padding_id
         return make_batches(
-            features, batch_size, self.max_length, self.tokenizer.padding_id, seed
+            features, batch_size, self.max_length, padding_id, seed, **options
         )
 
     def compute_loss(

@@ -6,6 +6,7 @@ from keras import ops
 from keras_corrupt.devices.replicas import sum_over_replicas
 from keras_corrupt.downstream.model import DownstreamModel
 from keras_corrupt.downstream.prompt_classifier import PromptClassifier
+from keras_corrupt.downstream.sentence_encoder import SentenceEncoder
 from keras_corrupt.multitask.mixed_batches import mixed_batches
 from keras_corrupt.objectives.loss import added_losses, weighted_mean
 from keras_corrupt.presets.registry import find_class
@@ -63,6 +64,11 @@ class MultiTaskModel(DownstreamModel):
             raise ValueError(
                 f"The task {name} has a {kind.__name__}, which cannot be one of "
                 "several: it needs more of a pretrained model than its encoder."
+            )
+        if issubclass(kind, SentenceEncoder):
+            raise ValueError(
+                f"The task {name} has a SentenceEncoder, which cannot be one of "
+                "several: it learns from batches of pairs. Train it by itself."
             )
         common = {
             "max_length": self.max_length,

@@ -156,8 +156,27 @@ def contrastive_loss(cosines, same_text, present):
     """
     positive = positive_cosines(cosines, same_text)[:, None]  # of both views
     counted = negative_pairs(same_text, present)
-    others = ops.where(counted, cosines, LOG_ZERO)
-    others = ops.logsumexp(others, axis=(2, 3))  # [texts, 2]
+    return info_nce(positive, cosines, counted, axis=(2, 3))
+
+
+def info_nce(positive, others, counted, axis=-1):
+    """Cross-entropy of the right candidate among itself and wrong ones.
+
+    Args:
+        positive: The right candidate's logit, float32 `[...]`.
+        others: Logits, float32 `[..., candidates]`.
+        counted: Boolean, which of the others are wrong candidates.
+        axis: The axis, or axes, of the candidates.
+
+    Returns:
+        float32 `[...]`; 0 where there is no wrong candidate.
+
+    >>> import numpy as np
+    >>> loss = info_nce(np.zeros(1), np.zeros((1, 4)), np.array([[1, 1, 1, 0]]) > 0)
+    >>> bool(np.allclose(loss, np.log(4)))
+    True
+    """
+    others = ops.logsumexp(ops.where(counted, others, LOG_ZERO), axis=axis)
     return ops.logaddexp(positive, others) - positive
 
 

@@ -70,6 +70,18 @@ def matthews(predictions, labels):
     return 100 * float(matthews_corrcoef(labels, predictions))
 
 
+def auc(predictions, labels):
+    """Returns how often a pair with the label 1 gets more than one with the label 0.
+
+    >>> auc([0.9, 0.4, 0.5, 0.1], [1, 1, 0, 0])
+    75.0
+    """
+    from sklearn.metrics import roc_auc_score
+
+    _check(predictions, labels)
+    return 100 * float(roc_auc_score(labels, predictions))
+
+
 def pearson(predictions, labels):
     """Returns Pearson's correlation of two lists of numbers."""
     from scipy.stats import pearsonr
@@ -90,7 +102,7 @@ def spearman(predictions, labels):
 
 METRICS = {
     function.__name__: function
-    for function in (accuracy, f1, macro_f1, matthews, pearson, spearman)
+    for function in (accuracy, auc, f1, macro_f1, matthews, pearson, spearman)
 }
 
 

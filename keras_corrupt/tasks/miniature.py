@@ -109,6 +109,18 @@ def text(folder):
     return {"train": str(path)}
 
 
+def pairs(folder):
+    """Writes a table of sentences that say the same; returns as `glue` does."""
+    rows = [
+        (sentence(n), f"On the {place(n)} sat the {noun(n)}.")
+        for numbers in SPLITS.values()
+        for n in numbers
+    ]
+    path = Path(folder) / "train.tsv"
+    _write_rows(path, [("text", "second_text"), *rows])
+    return {"train": str(path)}
+
+
 def _write_rows(path, rows):
     path.parent.mkdir(exist_ok=True)
     lines = ("\t".join(row) + "\n" for row in rows)

@@ -27,12 +27,14 @@ class Columns:
         second_text: That of the second text, for pairs.
         label: That of the label or score; `None` for texts to be labelled.
         id: That of what identifies the row; `None` to count rows from 0.
+        third_text: That of a third text, such as a hard negative.
     """
 
     text: str | int
     second_text: str | int | None = None
     label: str | int | None = None
     id: str | int | None = None
+    third_text: str | int | None = None
 
     def __post_init__(self):
         if len({type(column) for column in self.all}) > 1:
@@ -48,7 +50,8 @@ class Columns:
 
     @property
     def texts(self):
-        return [c for c in (self.text, self.second_text) if c is not None]
+        columns = self.text, self.second_text, self.third_text
+        return [c for c in columns if c is not None]
 
     @property
     def all(self):
@@ -93,7 +96,7 @@ def score_in(score_range=None):
     return read_label
 
 
-def read_table(path, columns, read_label=None, lists=False):
+def read_table(path, columns, read_label=None, lists=False, to_learn=False):
     """Reads a table.
 
     A TSV file has no quoting, as GLUE's; CSV has. Rows that cannot be used are left
@@ -107,9 +110,11 @@ def read_table(path, columns, read_label=None, lists=False):
             `None` for any label.
         lists: Whether the label's field of a JSONL file may be a list, which
             `read_label` gets in JSON.
+        to_learn: Whether a row with an empty text is left out even without a label,
+            since nothing has to be predicted for it.
 
     Returns:
-        A `Split` whose examples are strings, or pairs of strings.
+        A `Split` whose examples are strings, or tuples of strings.
 
     Raises:
         FileNotFoundError: No such file.
@@ -123,10 +128,10 @@ def read_table(path, columns, read_label=None, lists=False):
         raise ValueError(f"{path} has no column {missing[0]!r}; it has {names}.")
     if twice := [column for column in columns.all if names.count(column) > 1]:
         raise ValueError(f"{path} has two columns {twice[0]!r}: rename one.")
-    return make_split(path, rows, columns, read_label, lists)
+    return make_split(path, rows, columns, read_label, lists, to_learn)
 
 
-def make_split(source, rows, columns, read_label=None, lists=False):
+def make_split(source, rows, columns, read_label=None, lists=False, to_learn=False):
     """Makes a `Split` of rows.
 
     Args:
@@ -136,6 +141,7 @@ def make_split(source, rows, columns, read_label=None, lists=False):
         columns: A `Columns`.
         read_label: As for `read_table`.
         lists: As for `read_table`.
+        to_learn: As for `read_table`.
 
     Returns:
         As `read_table`.
@@ -154,10 +160,11 @@ def make_split(source, rows, columns, read_label=None, lists=False):
                 for column in columns.all
             }
             example = tuple(cells[column] for column in columns.texts)
-            if columns.label is not None:
+            if columns.label is not None or to_learn:
                 # A row to be labelled needs a prediction even if a text is empty.
                 if not all(text.strip() for text in example):
                     raise BadRow("empty text")
+            if columns.label is not None:
                 split.labels.append(read_label(cells[columns.label].strip()))
             split.examples.append(example if len(example) > 1 else example[0])
             split.ids.append(str(i) if columns.id is None else cells[columns.id])

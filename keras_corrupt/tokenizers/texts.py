@@ -8,6 +8,7 @@ _KINDS = {
     (1,): "a string",
     (2,): "a pair of strings",
     (1, 2): "a string or a pair of strings",
+    (1, 2, 3): "a string, or a pair or three of strings",
 }
 
 

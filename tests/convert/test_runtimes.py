@@ -9,7 +9,12 @@ import pytest
 
 from keras_corrupt.convert.check import make_inputs
 from keras_corrupt.convert.conversion import TARGETS, convert
-from keras_corrupt.downstream import SpanExtractor, TextClassifier, TokenTagger
+from keras_corrupt.downstream import (
+    SentenceEncoder,
+    SpanExtractor,
+    TextClassifier,
+    TokenTagger,
+)
 from keras_corrupt.models import Electra, MaskedLM
 from tests.conftest import SIZES
 from tests.convert.conftest import assert_close, scrambled, written
@@ -66,6 +71,14 @@ def test_a_fine_tuned_model(cls, to, tokenizer, tmp_path):
     if not spans:
         names = json.loads((directory / "config.json").read_text())["id2label"]
         assert list(names.values()) == labels
+
+
+def test_vectors_of_texts(to, tokenizer, tmp_path):
+    model = scrambled(SentenceEncoder(ENCODER, tokenizer))
+    directory = written(model, tmp_path, to)
+    inputs = make_inputs(model.encoder)
+    found = TARGETS[to].outputs(directory, inputs)["vectors"]
+    np.testing.assert_allclose(found, model(inputs)["vectors"], atol=1e-5, rtol=0)
 
 
 def test_what_has_no_graph_of_token_ids_is_refused(tokenizer, tmp_path):

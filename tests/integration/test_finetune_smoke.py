@@ -17,6 +17,7 @@ EXPECTED = {
     "glue": ("--tasks CoLA STS-B", "CoLA STS-B", "matthews"),
     "squad": ("--version 2.0", "squad20", "f1"),
     "tagging": ("", "tagging", "f1"),
+    "embeddings": ("", "out_miniature", "auc"),
     "text": ("--ensemble 3", "out_miniature", "accuracy"),
     "prompts": ("--tasks SST-2", "SST-2-0 SST-2-1", "accuracy"),
 }
