@@ -64,6 +64,7 @@ KERAS_CLASSES = {
         "LateLinearDecay",
         "SGD",
         "WarmupLinearDecay",
+        "WarmupStableDecay",
     ),
     "downstream": (
         "CandidateRanker",

@@ -12,7 +12,12 @@ __getattr__, __dir__, __all__ = lazy_loader.attach(
         "optimizer": ["AdamW"],
         "phases": ["Phase"],
         "pretraining": ["pretrain"],
-        "schedules": ["InverseRootDecay", "LateLinearDecay", "WarmupLinearDecay"],
+        "schedules": [
+            "InverseRootDecay",
+            "LateLinearDecay",
+            "WarmupLinearDecay",
+            "WarmupStableDecay",
+        ],
         "sgd": ["SGD"],
     },
 )
