@@ -62,6 +62,7 @@ KERAS_CLASSES = {
         "AdamW",
         "InverseRootDecay",
         "LateLinearDecay",
+        "Muon",
         "SGD",
         "WarmupLinearDecay",
         "WarmupStableDecay",

@@ -3,7 +3,7 @@
 import keras
 
 from keras_corrupt.devices.accelerators import accelerators
-from keras_corrupt.training.optimizer import AdamW
+from keras_corrupt.training.muon import OPTIMIZERS
 from keras_corrupt.training.phases import WHOLE_RUN, Phase
 from keras_corrupt.training.stable import schedule_of
 
@@ -18,7 +18,7 @@ def compile_model(model, config, strategy="none", phase=None):
         phase: The `Phase` to train; the whole run if not given.
     """
     phase = phase or Phase(WHOLE_RUN, config.steps)
-    optimizer = AdamW(
+    optimizer = OPTIMIZERS[config.optimizer](
         schedule_of(phase, config),
         weight_decay=config.weight_decay,
         beta_1=config.beta_1,

@@ -122,6 +122,9 @@ class PretrainConfig:
     decay, for `resume_from`."""
     decay_steps: int | None = None
     """Updates of a stable schedule's decay; by default the last tenth."""
+    optimizer: Literal["adamw", "muon"] = "adamw"
+    """`muon` updates the matrices of the layers by orthogonal steps, and the rest as
+    `adamw`, with the same rate."""
     weight_decay: float = 0.01
     """Decay of everything but biases and layer norms."""
     beta_1: float = 0.9
