@@ -112,7 +112,34 @@ def _as_ours(weights, config, vocabulary_size):
     A head here has all biases, and an encoder has all or none. Where theirs has some,
     the others are zeros.
     """
-    found = {}  # name -> shape, and a function that returns the array
+    found = _by_name(weights)
+    biases = {n for n in found if n.startswith(_PREFIX) and n.endswith(".bias")}
+    if not (config.get("attention_bias") or config.get("mlp_bias")):
+        # Norms have biases for the head's alone, if those of the encoder are zeros.
+        if not any(found[name][1]().any() for name in biases):
+            found = {name: entry for name, entry in found.items() if name not in biases}
+            biases = set()
+    wanted = {
+        name.removesuffix("weight") + "bias": shape[:1]
+        for name, (shape, _) in found.items()
+        if name.endswith(".weight") and not name.startswith(_TOKENS)
+        if biases or not name.startswith(_PREFIX)
+    }
+    if "head.dense.weight" in found and "classifier.weight" not in found:
+        wanted["decoder.bias"] = (vocabulary_size,)
+    for name, shape in wanted.items():
+        found.setdefault(name, (shape, lambda shape=shape: np.zeros(shape, "float32")))
+    shapes = {name: shape for name, (shape, _) in found.items()}
+    return Weights(weights.path, shapes, lambda name: found[name][1]())
+
+
+def _by_name(weights):
+    """Returns name -> shape and a function that returns the array.
+
+    Query, key and value have an entry each. The output's matrix, which is the table of
+    the embeddings, has none.
+    """
+    found = {}
     is_bare = not any(name.startswith(_PREFIX) for name in weights.shapes)
     for name, shape in weights.shapes.items():
 
@@ -137,24 +164,7 @@ def _as_ours(weights, config, vocabulary_size):
                 f"{weights.path}: decoder.weight is not {_TOKENS}.weight; here they "
                 "are one."
             )
-    biases = {n for n in found if n.startswith(_PREFIX) and n.endswith(".bias")}
-    if not (config.get("attention_bias") or config.get("mlp_bias")):
-        # Norms have biases for the head's alone, if those of the encoder are zeros.
-        if not any(found[name][1]().any() for name in biases):
-            found = {name: entry for name, entry in found.items() if name not in biases}
-            biases = set()
-    wanted = {
-        name.removesuffix("weight") + "bias": shape[:1]
-        for name, (shape, _) in found.items()
-        if name.endswith(".weight") and not name.startswith(_TOKENS)
-        if biases or not name.startswith(_PREFIX)
-    }
-    if "head.dense.weight" in found and "classifier.weight" not in found:
-        wanted["decoder.bias"] = (vocabulary_size,)
-    for name, shape in wanted.items():
-        found.setdefault(name, (shape, lambda shape=shape: np.zeros(shape, "float32")))
-    shapes = {name: shape for name, (shape, _) in found.items()}
-    return Weights(weights.path, shapes, lambda name: found[name][1]())
+    return found
 
 
 def _read_task(config, encoder, tokenizer, weights):
