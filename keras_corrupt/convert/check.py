@@ -4,7 +4,7 @@ import numpy as np
 from keras import ops
 
 from keras_corrupt.convert.systems import discriminator_of, generator_of
-from keras_corrupt.convert.weights import encoder_of
+from keras_corrupt.convert.weights import with_gelu
 from keras_corrupt.downstream import (
     SentenceEncoder,
     SpanExtractor,
@@ -59,7 +59,8 @@ def check(model, directory, module, options):
 def make_inputs(encoder):
     """Returns two sequences of any ids, the second one padded."""
     rng = np.random.default_rng(0)
-    length = min(_LENGTH, encoder.max_length)
+    # Some tokens are outside of a window.
+    length = min(_LENGTH + (encoder.local_window or 0), encoder.max_length)
     mask = np.ones((2, length), "int32")
     mask[1, length // 2 :] = 0
     ids = rng.integers(0, encoder.vocabulary_size, mask.shape)
@@ -73,7 +74,7 @@ def make_inputs(encoder):
 
 def outputs(model, inputs, options):
     """Returns what our model makes of inputs: name -> array, NumPy."""
-    encoder = encoder_of(model, options.approximate_gelu or None)
+    encoder = with_gelu(model.encoder, options.approximate_gelu or None)
     hidden = encoder(inputs)
     found = {"hidden": hidden}
     if isinstance(model, MultiTaskModel):

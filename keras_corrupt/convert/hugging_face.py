@@ -1,4 +1,4 @@
-"""Hugging Face's ELECTRA and BERT, in and out, RoBERTa and COCO-LM's port, in.
+"""Hugging Face's ELECTRA, BERT and ModernBERT, in and out, and others in.
 
 A directory has `config.json`, `model.safetensors` and the tokenizer's files. One of
 ELECTRA's two networks stands in a directory by itself; with both, the discriminator is
@@ -13,6 +13,7 @@ from safetensors.numpy import save
 
 from keras_corrupt.convert import (
     hugging_face_coco_lm,
+    hugging_face_modernbert,
     hugging_face_outputs,
     hugging_face_roberta,
     hugging_face_tasks,
@@ -163,6 +164,9 @@ def read(path, options):
     kind = config.get("model_type")
     if kind == "cocolm":
         return hugging_face_coco_lm.read(path, config, find_weights(path))
+    if kind == hugging_face_modernbert.KIND:
+        parts = config, find_weights(path), find_tokenizer(path)
+        return hugging_face_modernbert.read(path, *parts), ()
     if kind not in _PREFIXES:
         reason = _REFUSED.get(kind, "it is none of those that can be read")
         raise ValueError(f"{path}: a {kind} cannot be an encoder here: {reason}.")
@@ -279,15 +283,24 @@ def write(directory, model, options):
     Raises:
         ValueError: Hugging Face's classes cannot hold it.
     """
-    encoder = encoder_of(model)
+    is_modern = hugging_face_modernbert.is_like(model.encoder)
+    encoder = model.encoder if is_modern else encoder_of(model)
     if isinstance(model, MultiTaskModel):
-        hugging_face_tasks.check_heads(model)
+        hugging_face_tasks.check_heads(
+            model,
+            hugging_face_modernbert.contents
+            if is_modern
+            else hugging_face_tasks.head_of,
+        )
         for task, part in zip(model.tasks, model.parts, strict=True):
             (directory / task).mkdir()
             write(directory / task, part, options)
         return
     if sentence_transformers.is_wanted(model, options):
         sentence_transformers.write(directory, model)
+    if is_modern:
+        _save(directory, model, *hugging_face_modernbert.contents(model))
+        return
     if isinstance(model, DownstreamModel):
         architecture, entries, arrays = hugging_face_tasks.head_of(model)
         arrays |= exported_weights(encoder, encoder_format("electra."))
@@ -339,19 +352,24 @@ def _write(directory, model, encoder, kind, architecture, arrays, entries=None):
         **{theirs: sizes[ours] for ours, theirs in names.items()},
         "hidden_act": "gelu_pytorch_tanh" if encoder.approximate_gelu else "gelu",
         "pad_token_id": encoder.padding_id,
-        "dtype": "float32",
         **(entries or {}),
     }
+    _save(directory, model, config, arrays)
+
+
+def _save(directory, model, config, arrays):
+    config = {**config, "dtype": "float32"}
     texts = {"config.json": json.dumps(config, indent=2) + "\n"}
     if model.tokenizer is not None:
-        texts |= tokenizer_files(model.tokenizer, encoder.max_length)
+        sizes = model.encoder.max_length, model.encoder.num_segments
+        texts |= tokenizer_files(model.tokenizer, *sizes)
     for name, text in texts.items():
         (directory / name).write_text(text, encoding="utf-8")
     file = directory / "model.safetensors"
     file.write_bytes(save(arrays, metadata={"format": "pt"}))
 
 
-def tokenizer_files(tokenizer, max_length):
+def tokenizer_files(tokenizer, max_length, num_segments=2):
     """Returns the files of a tokenizer, as Hugging Face has them: name -> text."""
     files = tokenizer.files()
     files.pop("tokenizer_settings.json")
@@ -361,6 +379,8 @@ def tokenizer_files(tokenizer, max_length):
         "do_lower_case": tokenizer.flags.get("lowercase", False),
         "model_max_length": max_length,
     }
+    if not num_segments:
+        config["model_input_names"].remove("token_type_ids")
     return {
         **files,
         "tokenizer_config.json": json.dumps(config, indent=2) + "\n",

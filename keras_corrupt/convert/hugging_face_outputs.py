@@ -1,6 +1,7 @@
 """What transformers makes of a directory of Hugging Face's, for the check of it."""
 
 from keras_corrupt.convert.files import read_json
+from keras_corrupt.convert.hugging_face_modernbert import KIND
 
 
 def outputs(directory, inputs):
@@ -19,6 +20,8 @@ def outputs(directory, inputs):
         "token_type_ids": "segment_ids",
         "attention_mask": "padding_mask",
     }
+    if read_json(directory / "config.json")["model_type"] == KIND:
+        del names["token_type_ids"]
     tensors = {n: torch.tensor(inputs[ours]).long() for n, ours in names.items()}
 
     def run(folder):

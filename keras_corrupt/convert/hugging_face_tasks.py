@@ -4,6 +4,8 @@ BERT's and ELECTRA's encoders are one architecture there, so that ELECTRA's clas
 any encoder of ours.
 """
 
+import functools
+
 import numpy as np
 
 from keras_corrupt.convert.weights import Weights, assign_weights, pytorch_format
@@ -14,6 +16,12 @@ from keras_corrupt.downstream import (
     TokenTagger,
 )
 
+#: What their classes are named after -> task.
+TASKS = {
+    "SequenceClassification": "classifier",
+    "TokenClassification": "tagger",
+    "QuestionAnswering": "extractor",
+}
 _TAGGER_HEAD = {"dense": "classifier"}
 _EXTRACTOR_HEAD = {"start_and_end": "qa_outputs"}
 #: A weight of a head that only one task has -> task.
@@ -57,6 +65,19 @@ def read(task, config, encoder, tokenizer, weights, form):
     Raises:
         ValueError: They do not fit, or there is no tokenizer.
     """
+    model = new_model(task, config, encoder, tokenizer, weights)
+    head = _EXTRACTOR_HEAD if task == "extractor" else _TAGGER_HEAD
+    if task == "classifier":
+        weights = one_layer(weights, len(model.labels))
+    targets = (model.encoder, form), (model.head, pytorch_format(head))
+    assign_weights(
+        weights, *targets, unused=r".*position_ids|((bert|roberta)\.)?pooler\..*"
+    )
+    return model
+
+
+def new_model(task, config, encoder, tokenizer, weights):
+    """Makes a fine-tuned model of ours whose weights are new; see `read`."""
     if tokenizer is None:
         raise ValueError(f"{weights.path}: a fine-tuned model needs its tokenizer.")
     if task == "classifier" and config.get("problem_type") == "regression":
@@ -66,20 +87,9 @@ def read(task, config, encoder, tokenizer, weights, form):
         )
     common = {"dropout": encoder.get("dropout", 0.1), "name": task, "dtype": "float32"}
     if task == "extractor":
-        model = SpanExtractor(encoder, tokenizer, head_type="bert", **common)
-        head = _EXTRACTOR_HEAD
-    elif task == "tagger":
-        model = TokenTagger(encoder, tokenizer, labels=labels_of(config), **common)
-        head = _TAGGER_HEAD
-    else:
-        labels = labels_of(config)
-        model = TextClassifier(encoder, tokenizer, labels=labels, **common)
-        weights, head = one_layer(weights, len(labels)), _TAGGER_HEAD
-    targets = (model.encoder, form), (model.head, pytorch_format(head))
-    assign_weights(
-        weights, *targets, unused=r".*position_ids|((bert|roberta)\.)?pooler\..*"
-    )
-    return model
+        return SpanExtractor(encoder, tokenizer, head_type="bert", **common)
+    cls = TokenTagger if task == "tagger" else TextClassifier
+    return cls(encoder, tokenizer, labels=labels_of(config), **common)
 
 
 def labels_of(config):
@@ -95,7 +105,7 @@ def labels_of(config):
 
 
 def head_of(model):
-    """Returns a fine-tuned model's head.
+    """Returns a fine-tuned model's head, as ELECTRA's classes have it.
 
     Args:
         model: A `DownstreamModel`.
@@ -108,6 +118,27 @@ def head_of(model):
     """
     if isinstance(model, SentenceEncoder):
         return "ElectraModel", {}, {}
+    task, entries, kernel, bias = linear_head_of(model)
+    arrays = {
+        "SequenceClassification": two_layers,
+        "TokenClassification": functools.partial(linear, "classifier"),
+        "QuestionAnswering": functools.partial(linear, "qa_outputs"),
+    }[task](kernel, bias)
+    return f"ElectraFor{task}", entries, arrays
+
+
+def linear_head_of(model):
+    """Returns a fine-tuned model's head, one linear layer.
+
+    Args:
+        model: A `DownstreamModel`.
+
+    Returns:
+        A key of `TASKS`, entries of `config.json`, kernel and bias.
+
+    Raises:
+        ValueError: They have no such head.
+    """
     if isinstance(model, TextClassifier) and model.score_activation is None:
         kernel, bias = map(np.asarray, model.head.get_weights())
         if model.labels is None:
@@ -119,28 +150,31 @@ def head_of(model):
                 "problem_type": "single_label_classification",
                 **label_entries(model.labels),
             }
-        return "ElectraForSequenceClassification", entries, two_layers(kernel, bias)
+        return "SequenceClassification", entries, kernel, bias
     if isinstance(model, TokenTagger):
-        kernel, bias = map(np.asarray, model.head.get_weights())
-        arrays = _linear("classifier", kernel, bias)
-        return "ElectraForTokenClassification", label_entries(model.labels), arrays
+        entries = label_entries(model.labels)
+        return (
+            "TokenClassification",
+            entries,
+            *map(np.asarray, model.head.get_weights()),
+        )
     if isinstance(model, SpanExtractor) and model.head_type == "bert":
-        kernel, bias = map(np.asarray, model.head.get_weights())
-        return "ElectraForQuestionAnswering", {}, _linear("qa_outputs", kernel, bias)
+        return "QuestionAnswering", {}, *map(np.asarray, model.head.get_weights())
     if isinstance(model, TextClassifier):
         reason = f"a number's {model.score_activation}; fine-tune without it"
     elif isinstance(model, SpanExtractor):
         reason = 'XLNet\'s head; fine-tune with head_type="bert"'
     else:
         reason = f"the head of {type(model).__name__}; write its encoder"
-    raise ValueError(f"Hugging Face's ELECTRA has no counterpart of {reason}.")
+    raise ValueError(f"Hugging Face's classes have no counterpart of {reason}.")
 
 
-def check_heads(model):
+def check_heads(model, head_of):
     """Checks that they have the heads of all tasks.
 
     Args:
         model: A `MultiTaskModel`.
+        head_of: A function of a task's model that makes its head theirs.
 
     Raises:
         ValueError: One has no counterpart; the task is named.
@@ -228,5 +262,6 @@ def one_layer(weights, labels):
     return Weights(weights.path, shapes, read)
 
 
-def _linear(name, kernel, bias):
+def linear(name, kernel, bias):
+    """Returns a linear layer under a name of theirs: name -> array."""
     return {f"{name}.weight": np.ascontiguousarray(kernel.T), f"{name}.bias": bias}

@@ -292,8 +292,23 @@ def check_epsilon(encoder):
         )
 
 
+def refuse(parts, library):
+    """Raises a `ValueError` if an encoder has parts that a library's has not.
+
+    Args:
+        parts: Those, argument -> value.
+        library: What to call the library's.
+    """
+    if parts:
+        given = ", ".join(f"{name}={value!r}" for name, value in parts.items())
+        raise ValueError(
+            f"An encoder with {given} has no counterpart in {library}. Use it here, or "
+            "export a SavedModel."
+        )
+
+
 def encoder_of(model, approximate_gelu=None):
-    """Returns the encoder of a model of ours that other libraries can hold.
+    """Returns the encoder of a model of ours that other libraries' BERT can hold.
 
     Args:
         model: The model.
@@ -309,12 +324,12 @@ def encoder_of(model, approximate_gelu=None):
     others = {n: value for n, value in options.items() if value != _OF_BERT[n]}
     if not encoder.num_segments:
         others["num_segments"] = 0
-    if others:
-        given = ", ".join(f"{name}={value!r}" for name, value in others.items())
-        raise ValueError(
-            f"An encoder with {given} has no counterpart in other libraries' "
-            "BERT and ELECTRA. Use it here, or export a SavedModel."
-        )
+    refuse(others, "other libraries' BERT and ELECTRA")
+    return with_gelu(encoder, approximate_gelu)
+
+
+def with_gelu(encoder, approximate_gelu):
+    """Returns an encoder with the gelu of another library; see `encoder_of`."""
     if approximate_gelu is None or encoder.approximate_gelu:
         return encoder
     if not approximate_gelu:

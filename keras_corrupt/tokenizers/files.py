@@ -141,7 +141,7 @@ def _from_json(path: Path, roles: dict[str, str]) -> Tokenizer:
 def _with_tokens(engine, roles: Mapping[str, str]):
     """Adds the tokens that the vocabulary lacks, at its end."""
     ordered = [roles[role] for role in ROLES if role in roles]
-    engine.add_special_tokens(special_tokens(ordered))
+    engine.add_special_tokens(special_tokens(ordered, engine))
     return engine
 
 

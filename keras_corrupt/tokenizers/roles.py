@@ -69,16 +69,22 @@ def find_roles(
     return roles
 
 
-def special_tokens(names: Iterable[str]) -> list[tokenizers.AddedToken]:
+def special_tokens(
+    names: Iterable[str], engine: tokenizers.Tokenizer
+) -> list[tokenizers.AddedToken]:
     """Returns the special tokens of an engine.
 
     Args:
         names: The tokens.
+        engine: The engine. Special tokens that it has stay as they are: for other
+            libraries a mask may take the space before it.
 
     Returns:
         What `add_special_tokens` of the engine takes.
     """
-    return [tokenizers.AddedToken(name, special=True) for name in names]
+    added = engine.get_added_tokens_decoder().values()
+    known = {token.content: token for token in added if token.special}
+    return [known.get(n, tokenizers.AddedToken(n, special=True)) for n in names]
 
 
 def template(roles: Mapping[str, str], role_ids: Mapping[str, int]):

@@ -72,7 +72,7 @@ class Tokenizer:
         self.mask_id = self.role_ids["mask"]
         engine.no_padding()
         engine.no_truncation()
-        engine.add_special_tokens(special_tokens(self.roles.values()))
+        engine.add_special_tokens(special_tokens(self.roles.values(), engine))
         engine.post_processor = template(self.roles, self.role_ids)
         self._document = engine.to_str(pretty=True)
         self._engine = self._encoding_engine(engine)

@@ -9,10 +9,16 @@ __getattr__, __dir__, __all__ = lazy_loader.attach(
         "checkpoint": ["CheckpointError", "Checkpoints"],
         "command_line": ["main"],
         "config": ["PretrainConfig"],
+        "muon": ["Muon"],
         "optimizer": ["AdamW"],
         "phases": ["Phase"],
         "pretraining": ["pretrain"],
-        "schedules": ["InverseRootDecay", "LateLinearDecay", "WarmupLinearDecay"],
+        "schedules": [
+            "InverseRootDecay",
+            "LateLinearDecay",
+            "WarmupLinearDecay",
+            "WarmupStableDecay",
+        ],
         "sgd": ["SGD"],
     },
 )

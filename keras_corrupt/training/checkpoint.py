@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+import math
 import re
 import zipfile
 from pathlib import Path
@@ -42,16 +43,25 @@ class Checkpoints:
         distribution: The run's `Distribution`.
         data: The fingerprint of the examples, which a run must go on with.
         data_is: What `data` is the fingerprint of, for the error where it is another.
+        last_stable_step: Steps up to which the last checkpoint is kept for good; `None`
+            for none.
     """
 
     def __init__(
-        self, directory, keep=2, distribution=ONE_DEVICE, data=None, data_is="examples"
+        self,
+        directory,
+        keep=2,
+        distribution=ONE_DEVICE,
+        data=None,
+        data_is="examples",
+        last_stable_step=None,
     ):
         self.directory = Path(directory)
         self.keep = keep
         self.distribution = distribution
         self.data = data
         self.data_is = data_is
+        self.last_stable_step = last_stable_step
 
     def steps(self):
         """Returns the steps of the complete checkpoints, in order."""
@@ -107,10 +117,12 @@ class Checkpoints:
             part.unlink()
         # A later one is none of this run's, or could not be read.
         known = [known for known in self.steps() if known <= step]
+        stable = [known for known in known if known <= (self.last_stable_step or 0)]
         for old in known[: -self.keep]:
-            self.path(old).unlink()
+            if old not in stable[-1:]:
+                self.path(old).unlink()
 
-    def restore(self, model, phase=WHOLE_RUN):
+    def restore(self, model, phase=WHOLE_RUN, up_to=math.inf):
         """Loads the latest readable checkpoint into `model`, built and compiled.
 
         One that an earlier phase wrote gives the model its variables; the optimizer,
@@ -120,6 +132,7 @@ class Checkpoints:
         Args:
             model: A `keras.Model`.
             phase: Name of the phase that it is compiled for.
+            up_to: Steps of the latest one to take.
 
         Returns:
             The number of steps done, 0 if there is no checkpoint.
@@ -130,7 +143,7 @@ class Checkpoints:
                 it was trained on.
         """
         step, arrays = self.distribution.in_all_processes(
-            lambda: self._read_latest(model, phase), first_only=True
+            lambda: self._read_latest(model, phase, up_to), first_only=True
         ) or (0, {})
         whole = any(name.startswith("optimizer/") for name in arrays)
         found = {"step": np.int32(step), "whole": np.int32(whole)}
@@ -144,9 +157,9 @@ class Checkpoints:
                 variable.assign(arrays[name])
         return step
 
-    def _read_latest(self, model, phase):
+    def _read_latest(self, model, phase, up_to):
         unreadable = []
-        for step in reversed(self.steps()):
+        for step in reversed([step for step in self.steps() if step <= up_to]):
             path = self.path(step)
             try:
                 data, written_in, arrays = _read(path, step)

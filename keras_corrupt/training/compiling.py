@@ -3,9 +3,9 @@
 import keras
 
 from keras_corrupt.devices.accelerators import accelerators
-from keras_corrupt.training.optimizer import AdamW
-from keras_corrupt.training.phases import WHOLE_RUN, Phase, warmup_of
-from keras_corrupt.training.schedules import WarmupLinearDecay
+from keras_corrupt.training.muon import OPTIMIZERS
+from keras_corrupt.training.phases import WHOLE_RUN, Phase
+from keras_corrupt.training.stable import schedule_of
 
 
 def compile_model(model, config, strategy="none", phase=None):
@@ -18,14 +18,8 @@ def compile_model(model, config, strategy="none", phase=None):
         phase: The `Phase` to train; the whole run if not given.
     """
     phase = phase or Phase(WHOLE_RUN, config.steps)
-    rate = phase.learning_rate
-    schedule = WarmupLinearDecay(
-        config.learning_rate if rate is None else rate,
-        phase.steps,
-        warmup_of(phase, config),
-    )
-    optimizer = AdamW(
-        schedule,
+    optimizer = OPTIMIZERS[config.optimizer](
+        schedule_of(phase, config),
         weight_decay=config.weight_decay,
         beta_1=config.beta_1,
         beta_2=config.beta_2,

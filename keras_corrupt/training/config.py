@@ -19,6 +19,7 @@ BOUNDS = {
     "generator_steps": Bounds(0),
     "learning_rate": Bounds(0, above=True),
     "warmup_steps": Bounds(0),
+    "decay_steps": Bounds(1),
     "weight_decay": Bounds(0),
     "beta_1": Bounds(0, 1),
     "beta_2": Bounds(0, 1),
@@ -91,7 +92,16 @@ class PretrainConfig(ExampleSettings, Subject):
     learning_rate: float = 5e-4
     """Peak learning rate."""
     warmup_steps: int = 10_000
-    """Updates of linear warm-up, which multiplies a linear decay to zero."""
+    """Updates of linear warm-up, which multiplies the schedule."""
+    schedule: Literal["linear", "stable"] = "linear"
+    """How the learning rate ends at zero: it falls linearly in all updates, or is
+    stable and falls in the last `decay_steps`. A stable run keeps its state before the
+    decay, for `resume_from`."""
+    decay_steps: int | None = None
+    """Updates of a stable schedule's decay; by default the last tenth."""
+    optimizer: Literal["adamw", "muon"] = "adamw"
+    """`muon` updates the matrices of the layers by orthogonal steps, and the rest as
+    `adamw`, with the same rate."""
     weight_decay: float = 0.01
     """Decay of everything but biases and layer norms."""
     beta_1: float = 0.9
@@ -151,6 +161,9 @@ class PretrainConfig(ExampleSettings, Subject):
     init_from: str | None = None
     """A preset, directory or name, whose weights (and tokenizer) to start from. Of
     another system's the encoder is taken; what is not there is new, as in `preset`."""
+    resume_from: str | None = None
+    """Directory of a run with a stable schedule, whose state before its decay this run
+    begins with, its steps included: to make it longer, or to decay on other text."""
     smoke: bool = False
     """Shrink everything and use the built-in corpus, to see that it runs."""
 
@@ -183,6 +196,7 @@ class PretrainConfig(ExampleSettings, Subject):
                 for phase in self.phases
             ),
             warmup_steps=min(self.warmup_steps, 1),
+            decay_steps=self.decay_steps and 2,
             accumulate=min(self.accumulate, 2),
             interval=3,
             keep_presets=3 if self.keep_presets else 0,
@@ -210,6 +224,7 @@ class PretrainConfig(ExampleSettings, Subject):
         from keras_corrupt.data.mixing import check_fractions
         from keras_corrupt.models.options import check_options
         from keras_corrupt.presets.overrides import merge
+        from keras_corrupt.training.stable import check_stable
 
         cls = self.model_class
         if self.preset not in cls.presets and not self.init_from:
@@ -249,6 +264,7 @@ class PretrainConfig(ExampleSettings, Subject):
                 f"--warmup_steps {self.warmup_steps} must be less than --steps "
                 f"{self.steps}."
             )
+        check_stable(self)
         if self.generator_steps and self.phases:
             raise ValueError(
                 f"--generator_steps {self.generator_steps} is a phase of its own, and "
@@ -277,7 +293,9 @@ class PretrainConfig(ExampleSettings, Subject):
 
     #: Fields that name files, and what to read of them: a continued run compares what
     #: was read, since a project may have been moved. See `record_examples`.
-    FILES = ("corpus", "text_column", "data", "vocabulary", "init_from")
+    FILES = (
+        *("corpus", "text_column", "data", "vocabulary", "init_from", "resume_from"),
+    )
     #: Fields that may differ when a run is continued.
     MAY_CHANGE = (
         *("output", "workers", "validation_batches", "keep_presets", "recover"),

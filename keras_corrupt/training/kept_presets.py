@@ -13,15 +13,16 @@ class KeptPresets:
         directory: Where to, a `Path`; each preset is `step-000001000` or so.
         every: Updates from one to the next, a multiple of the interval; 0 for none.
         distribution: The run's `Distribution`.
+        also: Updates after which one more is saved, or `None`.
     """
 
-    def __init__(self, model, directory, every, distribution=ONE_DEVICE):
+    def __init__(self, model, directory, every, distribution=ONE_DEVICE, also=None):
         self.model, self.directory, self.every = model, directory, every
-        self.distribution = distribution
+        self.distribution, self.also = distribution, also
 
     def on_interval_end(self, step, logs):
         """Saves the model, if it is time; called by `Intervals`."""
-        if not self.every or step % self.every:
+        if step != self.also and (not self.every or step % self.every):
             return
         variables = self.model.trainable_variables
         weights = [np.array(variable) for variable in variables]

@@ -28,6 +28,12 @@ from keras_corrupt.training.kept_presets import KeptPresets
 from keras_corrupt.training.out_of_memory import of_pretraining
 from keras_corrupt.training.phases import check_phases, enter, phases_of, warmup_of
 from keras_corrupt.training.run import Run, drive
+from keras_corrupt.training.stable import (
+    check_resumed,
+    check_vocabulary,
+    last_stable_step,
+    resume,
+)
 from keras_corrupt.training.starting import (
     build,
     check_start,
@@ -70,6 +76,7 @@ def pretrain(config):
     trial = trial_model(config)
     check_phases(config, trial)
     check_start(config, trial)
+    devices.in_all_processes(lambda: check_resumed(config), first_only=True)
     check_metric_names(trial)
     check_batch_size(config, trial)
     return drive(PretrainingRun(config, devices))
@@ -112,6 +119,10 @@ class PretrainingRun(Run):
             lambda: prepare(self.config, self.output)
         )
         fingerprints = self.examples.fingerprints
+        self.devices.in_all_processes(
+            lambda: check_vocabulary(self.config, fingerprints["vocabulary"]),
+            first_only=True,
+        )
         if self.config.init_from:
             fingerprints["--init_from"] = content_hash(self.config.init_from)
         return fingerprints
@@ -123,8 +134,14 @@ class PretrainingRun(Run):
         self.validation = validation_batches(info, config)
         self.held_out = HeldOut(self.validation, mixed, config, self.devices, model)
         self.unigram = unigram_of(info, self.validation, model)
+        stable = last_stable_step(config)
+        self.checkpoints, checkpoints.last_stable_step = checkpoints, stable
         self.kept = KeptPresets(
-            model, self.output / "presets", config.keep_presets, self.devices
+            model,
+            self.output / "presets",
+            config.keep_presets,
+            self.devices,
+            also=stable and stable // config.interval * config.interval,
         )
         self.all_trained, self.loss_weights = (
             model.trainable_variables,
@@ -153,6 +170,7 @@ class PretrainingRun(Run):
     def enter(self, phase):
         enter(phase, self.model, self.all_trained, self.loss_weights)
         compile_model(self.model, self.config, self.devices.strategy, phase)
+        resume(self.model, self.config, self.checkpoints)
         if self.config.init_from and not self.before:
             self.before = self.validate_before()
 

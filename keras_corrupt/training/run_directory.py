@@ -55,7 +55,7 @@ def run_directory(output, settings, compared=dict, uncompared=()):
         if was is not None:
             same = dict.fromkeys((EXAMPLES, RECOVERIES, *uncompared))
             longer = was.get("steps") != settings.get("steps")
-            remedy = of_more_steps(output) if longer else ""
+            remedy = of_more_steps(output, was) if longer else ""
             before, asked = (compared(found) | same for found in (was, settings))
             check_same_run(output, before, asked, remedy)
         try:
@@ -176,10 +176,15 @@ def check_same_run(output, was, asked, remedy=""):
         )
 
 
-def of_more_steps(output):
+def of_more_steps(output, settings):
     """Returns how to train on from a finished run, an empty text if it is none."""
     if not (output / "preset").is_dir():
         return ""
+    if settings.get("schedule") == "stable":
+        return (
+            " To make it longer, give all settings to a new run with --resume_from "
+            f"{output} and another --output."
+        )
     return (
         " Its learning rate has ended at zero: to train its model further, start a new "
         f"run with --init_from {output / 'preset'} and another --output."

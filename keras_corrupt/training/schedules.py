@@ -53,6 +53,61 @@ class WarmupLinearDecay(keras.optimizers.schedules.LearningRateSchedule):
 
 
 @keras.saving.register_keras_serializable(package="keras_corrupt")
+class WarmupStableDecay(keras.optimizers.schedules.LearningRateSchedule):
+    """Linear warm-up, a constant rate, and a last decay to zero.
+
+    Before the decay the rate does not depend on the number of updates. The decay is
+    the "1-sqrt" of Hägele et al., "Scaling Laws and Compute-Optimal Training Beyond
+    Fixed Training Durations", 2024, section 3, which ModernBERT has, too:
+
+        rate(step) = peak_rate * min(1, step / warmup_steps)
+        rate(step) = peak_rate * (1 - sqrt((step - start) / decay_steps)), from start on
+
+    Args:
+        peak_rate: The constant rate.
+        total_steps: Number of updates after which the rate is zero.
+        warmup_steps: Number of updates of the warm-up; 0 for none.
+        decay_steps: Number of updates of the decay, the last ones.
+
+    Raises:
+        ValueError: Warm-up and decay are more than the whole, or there is no decay.
+
+    >>> schedule = WarmupStableDecay(1.0, 100, warmup_steps=10, decay_steps=16)
+    >>> [round(float(schedule(step)), 3) for step in (0, 5, 10, 84, 88, 100)]
+    [0.0, 0.5, 1.0, 1.0, 0.5, 0.0]
+    """
+
+    def __init__(self, peak_rate, total_steps, warmup_steps, decay_steps):
+        if not 0 <= warmup_steps <= total_steps - decay_steps < total_steps:
+            raise ValueError(
+                "`warmup_steps` must be at least 0, `decay_steps` at least 1, and both "
+                f"`total_steps` together at most; got warmup_steps={warmup_steps}, "
+                f"decay_steps={decay_steps}, total_steps={total_steps}."
+            )
+        self.peak_rate = peak_rate
+        self.total_steps = total_steps
+        self.warmup_steps = warmup_steps
+        self.decay_steps = decay_steps
+
+    def __call__(self, step):
+        step = ops.cast(step, "float32")
+        warmup = (
+            ops.minimum(1.0, step / self.warmup_steps) if self.warmup_steps else 1.0
+        )
+        decayed = step - (self.total_steps - self.decay_steps)
+        part = ops.clip(decayed / self.decay_steps, 0.0, 1.0)
+        return self.peak_rate * warmup * (1.0 - ops.sqrt(part))
+
+    def get_config(self):
+        return {
+            "peak_rate": self.peak_rate,
+            "total_steps": self.total_steps,
+            "warmup_steps": self.warmup_steps,
+            "decay_steps": self.decay_steps,
+        }
+
+
+@keras.saving.register_keras_serializable(package="keras_corrupt")
 class InverseRootDecay(keras.optimizers.schedules.LearningRateSchedule):
     """The rate of Cross-View Training (Clark's thesis, table 4.1).
 

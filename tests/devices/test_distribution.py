@@ -32,6 +32,7 @@ RUNS = {
         *(f"teams/all/{n}/eager" for n in (1, 2)),
         *(f"coco_lm/plain/{n}/eager" for n in (1, 4)),
         *(f"masked_lm/masks/{n}/eager" for n in (1, 2)),
+        *(f"masked_lm/muon/{n}/eager" for n in (1, 2)),
         "draws//2/eager",
         "continued//1,1/eager",
         "continued//2,1/eager",
@@ -41,6 +42,7 @@ RUNS = {
         "electra/all/4/many",
         "electra/plain/1/compiled",
         *(f"masked_lm/masks/{n}/compiled" for n in (1, 2)),
+        *(f"masked_lm/muon/{n}/compiled" for n in (1, 2)),
         "draws//2/compiled",
     ],
 }[BACKEND]

@@ -29,6 +29,7 @@ from keras_corrupt.models import MaskedLM
 from keras_corrupt.training import (
     AdamW,
     Checkpoints,
+    Muon,
     PretrainConfig,
     WarmupLinearDecay,
     pretrain,
@@ -49,6 +50,7 @@ SETTINGS = {
         "ema_momentum": 0.5,
     },
     "masks": {"num_masks": 2},
+    "muon": {"optimizer": Muon, "global_clipnorm": 0.5, "micro_batches": 2},
 }
 
 
@@ -95,7 +97,7 @@ def train(system, setting, devices, at_once):
     num_masks = model.masker.options["num_masks"] = settings.pop("num_masks")
     # A large epsilon: Adam divides by the gradient's size, and would magnify the
     # rounding errors of tiny gradients.
-    optimizer = AdamW(
+    optimizer = settings.pop("optimizer", AdamW)(
         WarmupLinearDecay(2e-3, total_steps=8, warmup_steps=2),
         epsilon=1e-3,
         bias_correction=False,
