@@ -4,10 +4,10 @@
         tst2012.vi --test tst2013.en tst2013.vi --in_words \\
         --unlabelled 'news.en/*' --word_vectors glove.6B.300d.txt
 
-Files have a sentence in each line, those of the translations in the same lines; also
+Files have a sentence in each line, and its translation in the other file's line; also
 `.gz` and `.xz`. Without `--unlabelled` the same model learns from the translated
 sentences alone, the baseline. Without files of its own the command learns to reverse
-the sentences of the documentation that comes with Python. BLEU is that of sacrebleu,
+the sentences of the documentation that comes with Python. BLEU is sacrebleu's,
 which needs `pip install -e '.[translation]'`.
 
 Clark's thesis, 4.2.4: table 4.1 has the sizes and settings of `--preset base`, and

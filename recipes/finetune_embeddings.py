@@ -51,7 +51,7 @@ class Config(FinetuneConfig):
     data: str = "tfds:glue"
     """For the known task: a directory in GLUE's layout, or `tfds:glue`."""
     name: str | None = None
-    """Name of the task in the results; that of `train`, or of its folder if that is
+    """Name of the task in the results; the name of `train`, or of its folder if that is
     `train.tsv` or the like, if not given."""
 
 

@@ -45,7 +45,7 @@ class Config(MultiTaskConfig):
     tasks: tuple[str, ...] | None = None
     """Which tasks of GLUE; without a `task_file` all but WNLI if not given."""
     task_file: str | None = None
-    """A TOML file that names the files and columns of tasks, beside those of GLUE."""
+    """A TOML file that names the files and columns of tasks, beside GLUE's tasks."""
 
 
 def tasks(config):

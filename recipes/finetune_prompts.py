@@ -35,7 +35,7 @@ class Config(FinetuneConfig):
     prompts: bool = True
     """Whether to use prompts, or a new head."""
     demonstrations: bool = True
-    """Whether a prompt is followed by those of training examples, one of each class."""
+    """Whether prompts of training examples follow a prompt, one of each class."""
     num_contexts: int = 4
     """How many draws of demonstrations an example is read with."""
 

@@ -60,7 +60,7 @@ class Config(FinetuneConfig):
     regression: bool = False
     """Whether labels are scores: numbers."""
     score_range: tuple[float, float] | None = None
-    """The least and the greatest score; those of `train` if not given."""
+    """The least and the greatest score; found in `train` if not given."""
     dev_fraction: float = 0.1
     """Share of `train` to evaluate on where there is no `dev`."""
     template: str | None = None
@@ -73,7 +73,7 @@ class Config(FinetuneConfig):
     data: str = "."
     """Folder of the known task: `train.jsonl`, `dev.jsonl` and perhaps `test.jsonl`."""
     name: str | None = None
-    """Name of the task in the results; that of `train`, or of its folder if that is
+    """Name of the task in the results; the name of `train`, or of its folder if that is
     `train.tsv` or the like, if not given."""
 
 

@@ -4,7 +4,7 @@
 
 Trains a vocabulary, builds examples and pretrains a small TEAMS on the documentation
 that comes with Python. Nothing is downloaded. The size and the schedule are ours, not
-a paper's: those of `electra_tiny.py`, with as many steps as cost what its run costs,
+a paper's, but `electra_tiny.py`'s, with as many steps as cost what its run costs,
 6.1e13 FLOPs. The generator is as wide as the discriminator, as in the paper, so by then
 detection and selection have only begun to be learned.
 """

@@ -38,7 +38,7 @@ def check_bounds(values, bounds, where="--"):
     """Raises a `ValueError` for a number outside its bounds; `None` is always allowed.
 
     Args:
-        values: Dict. Name -> value; others than those of `bounds` do not matter.
+        values: Dict. Name -> value; names that `bounds` lacks do not matter.
         bounds: Dict. Name -> `Bounds`.
         where: What precedes their names in the error.
     """

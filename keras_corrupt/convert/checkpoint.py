@@ -1,4 +1,4 @@
-"""TensorFlow's checkpoints, those of its first version too."""
+"""TensorFlow's checkpoints, also of its first version."""
 
 from pathlib import Path
 

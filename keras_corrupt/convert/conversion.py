@@ -42,7 +42,7 @@ class Converted(NamedTuple):
     Attributes:
         model: The model, ours.
         left_out: Names of its networks that the source does not have.
-        difference: The largest between its outputs and those of what was written;
+        difference: The largest between its outputs and the written model's outputs;
             `None` if that was not looked at.
     """
 

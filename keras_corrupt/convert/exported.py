@@ -21,7 +21,7 @@ def graph_of(model, length=None):
 
     Its inputs are `INPUTS`, int32 `[batch, length]`. Its outputs are `hidden`, the
     encoder's `[batch, length, hidden_size]`; of ELECTRA's discriminator `rtd`, logits
-    `[batch, length]`; of fine-tuned models those of `check.head_outputs`.
+    `[batch, length]`; for fine-tuned models what `check.head_outputs` returns.
 
     Args:
         model: A model of ours.

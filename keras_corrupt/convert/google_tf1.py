@@ -39,7 +39,7 @@ _UNUSED = r"bert/pooler/.*|cls/seq_relationship/.*"
 
 
 def recognises(path):
-    """Whether a path is that of a checkpoint; Model Garden's are known before."""
+    """Whether a path names a checkpoint; Model Garden's are known before."""
     return prefix_of(path) is not None
 
 

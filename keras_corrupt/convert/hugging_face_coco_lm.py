@@ -55,7 +55,7 @@ _RATES = {
     "layer_norm_epsilon": "layer_norm_eps",
 }
 _FIXED = {"layer_norm_type": "post", "hidden_act": "gelu"}
-#: Of fairseq's dictionaries, which have the special tokens first.
+#: The special tokens, which stand first in fairseq's dictionaries.
 _PADDING_ID = 1
 
 

@@ -73,7 +73,7 @@ def prefixed(table, theirs, ours=""):
 
 
 def recognises(path):
-    """Whether a path is that of a checkpoint of objects."""
+    """Whether a path names a checkpoint of objects."""
     prefix = prefix_of(path)
     return prefix is not None and is_object_based(prefix)
 

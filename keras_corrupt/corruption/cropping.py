@@ -27,7 +27,7 @@ def crop_texts(inputs, fraction, seed, padding_id=0):
     Args:
         inputs: A model's inputs; `token_ids`, `segment_ids` and `padding_mask` are
             read.
-        fraction: Of the tokens to keep, more than 0 and at most 1.
+        fraction: Fraction of the tokens to keep, more than 0 and at most 1.
         seed: A `keras.random.SeedGenerator`.
         padding_id: The token id of padding.
 

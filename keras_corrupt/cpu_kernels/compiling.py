@@ -23,7 +23,7 @@ from numba.core.codegen import get_host_cpu_features
 from numba.core.types import ExternalFunction
 
 SOURCES = Path(__file__).parent
-#: Caches that are kept beside each other, those of the latest use.
+#: Caches that are kept beside each other: the latest ones in use.
 CACHES = 8
 
 # For Intel's processors LLVM makes vectors of half the size that AVX-512 has. Numba

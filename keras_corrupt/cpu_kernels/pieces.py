@@ -30,7 +30,7 @@ def pieces_of(kernel, sliced, sums, whole):
     examples = [tuple(np.empty((0,) * n, t) for t, n in x) for x in groups]
     words = [sum(1 + n for _, n in x) for x in groups]
     _, sums_start, whole_start, end = np.cumsum([threads.ARRAYS, *words]).tolist()
-    # Of the kernel's file, which may stand elsewhere: Numba's cache notices its edits.
+    # The kernel's file may stand elsewhere; Numba's cache notices the file's edits.
     place, code = kernel.py_func.__code__, _pieces.__code__
     function = types.FunctionType(
         code.replace(

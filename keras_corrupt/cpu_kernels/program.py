@@ -80,7 +80,7 @@ def _program(kernel, cut, outputs, whole, sums):
 
 
 def _numpy(tensors):
-    """Names the types as NumPy does; those of bfloat16 are of its bits."""
+    """Names the types as NumPy does; bfloat16 goes by the type of its bits."""
     return tuple(
         ("uint16" if dtype == tf.bfloat16 else dtype.name, rank)
         for dtype, rank in tensors

@@ -52,7 +52,7 @@ class CrossViewModel(keras.Model):
         views: What auxiliary modules there are, of `known_views`. Also of `BASELINES`,
             where the primary module takes an auxiliary one's place. None for a model
             that learns from labelled sentences alone.
-        label_smoothing: Of known classes.
+        label_smoothing: Label smoothing of known classes.
         word_dropout: The probability that `"word_dropout"` removes a word.
         vat_norm: The norm of the noise that `"vat"` adds to a sentence's embeddings, in
             units of their standard deviations.
@@ -315,7 +315,7 @@ class CrossViewModel(keras.Model):
     def adversarial_noise(self, inputs, targets):
         """Returns the noise that changes predictions most, those without dropout.
 
-        Its norm is that of all of a sentence's embeddings.
+        The norm is taken over all of a sentence's embeddings.
         """
         words = ops.cast(self.words(inputs), "float32")
 

@@ -56,7 +56,7 @@ def cross_view_loss(targets, logits, words):
     Args:
         targets: `[batch, length, classes]`, the primary module's probabilities without
             dropout. No gradient flows into them.
-        logits: A list of `[batch, length, classes]`, those of the auxiliary modules.
+        logits: The auxiliary modules' logits, a list of `[batch, length, classes]`.
         words: `[batch, length]`, 1 for unlabelled words, 0 for everything else.
 
     Returns:
@@ -73,7 +73,7 @@ def hard_divergence(labels, logits, smoothing):
 
     Args:
         labels: Int `[...]`, the classes.
-        logits: `[..., classes]`, those of the module.
+        logits: The module's logits, `[..., classes]`.
         smoothing: See `smoothed`, whose distributions these are.
 
     Returns:

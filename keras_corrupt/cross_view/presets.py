@@ -73,7 +73,7 @@ def lstm_sizes(size):
 
 
 def word_size(preset):
-    """Returns the width of a size's word vectors: that of its three kinds of filters.
+    """Returns the width of a size's word vectors, which its kinds of filters share.
 
     >>> word_size("base")
     300

@@ -75,7 +75,7 @@ def prepare_dataset_with_beam(
         beam_options: Beam's own flags, such as `["--runner=FlinkRunner"]`.
 
     Returns:
-        The description of the directory, which is like that of `prepare_dataset`.
+        The description of the directory, as `prepare_dataset` returns it.
 
     Raises:
         CorpusError: If the corpus cannot be found.
@@ -251,7 +251,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     """Runs the command line.
 
     Args:
-        arguments: Flags; by default those of the process.
+        arguments: Flags; by default the process's.
     """
     (plan, output, num_shards), beam_options = tyro.cli(
         _arguments,

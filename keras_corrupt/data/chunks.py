@@ -66,7 +66,7 @@ class TokenizedChunk:
         source: See `Chunk`.
         index: See `Chunk`.
         documents: See `Chunk`.
-        token_ids: int32 [tokens], those of all lines.
+        token_ids: int32 [tokens], of all lines.
         lengths: int64 [lines], how many are each line's.
         lost: Characters that the vocabulary does not know.
     """

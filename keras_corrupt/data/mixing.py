@@ -1,6 +1,6 @@
 """Streams of examples that are mixed in fixed proportions, and entered anywhere.
 
-Of the first n examples of a mixture in which another corpus has the fraction f,
+In the first n examples of a mixture in which another corpus has the fraction f,
 floor(n f) are that corpus's. So how far each stream has got follows from n alone, and
 a mixture can go on at any example.
 """
@@ -21,7 +21,7 @@ def check_fractions(fractions: Sequence[float]) -> None:
     """Checks the fractions of mixed corpora.
 
     Args:
-        fractions: Of all examples, those of each.
+        fractions: The share of all examples that each corpus has.
 
     Raises:
         ValueError: If one is negative or no number, or nothing is left.

@@ -33,12 +33,12 @@ class ExampleSettings:
     vocabulary_size: int = 30522
     """Number of tokens of a vocabulary that is trained."""
     grow_vocabulary: int = 0
-    """Word pieces to add to a vocabulary that is given: those of the corpus that it
+    """Word pieces to add to a vocabulary that is given: pieces of the corpus that it
     cuts. The ids that it has keep their meaning."""
     lowercase: bool = True
     """Whether to lower-case the text; `--no_lowercase` keeps capitals."""
     strip_accents: bool = True
-    """Whether to remove accents, by default also those of German umlauts;
+    """Whether to remove accents, by default also German umlauts';
     `--no_strip_accents` keeps them."""
     language_neutral: bool = False
     """Whether word pieces are to treat every script alike, by Unicode's NFKC. A model

@@ -50,7 +50,7 @@ def gather_from_replicas(tensor):
 
 
 def first_row_of_replica(rows):
-    """Returns where this replica's rows begin among those of all.
+    """Returns where this replica's rows begin among all replicas' rows.
 
     Args:
         rows: Int or int32 scalar. The rows that this replica has.
@@ -125,7 +125,7 @@ def repeat(count, body, state):
 
 
 class SeedGenerator(keras.random.SeedGenerator):
-    """Seeds that differ between replicas; those of the first are Keras's.
+    """Seeds that differ between replicas; the first replica's seeds are Keras's.
 
     On JAX there is one replica; on GPUs and TPUs they are `hardware_random`'s keys.
     """

@@ -56,7 +56,7 @@ class CandidateRanker(DownstreamModel):
     def features(self, examples, labels=None):
         """Puts candidates in place; see `DownstreamModel.features`.
 
-        The first feature of an example is its own candidate's, those of other phrases
+        The first feature of an example is its own candidate's; others are other phrases'
         follow. Examples without a pronoun have none.
         """
         examples = text_tuples(examples, "examples", (2,))

@@ -144,7 +144,7 @@ class Finetuner:
         if self.system is Pretrainer:
             lines["note"] = (
                 f"no known class pretrained the encoder (pretrained_by is "
-                f"{self.pretrained_by!r}); the settings are those of Clark's thesis"
+                f"{self.pretrained_by!r}); the settings are Clark's thesis's"
             )
         for name, values in self.searched.items():
             lines[f"search {name}"] = ", ".join(map(str, values))
@@ -377,7 +377,7 @@ def model_class(task):
 def pretraining_class(name):
     """Returns the class that a model's `pretrained_by` names.
 
-    It is `Pretrainer`, whose settings are those of Clark's thesis, where no class of
+    It is `Pretrainer`, whose settings are Clark's thesis's, where no class of
     this name is known.
     """
     try:

@@ -24,7 +24,7 @@ from keras_corrupt.tokenizers.texts import text_list, text_tuples
 
 HEADS = {"xlnet": XLNetSpanHead, "bert": BertSpanHead}
 
-#: The weight of the answerability loss beside that of the span (XLNet's code).
+#: The weight of the answerability loss beside the span's loss (XLNet's code).
 ANSWERABILITY_WEIGHT = 0.5
 #: How many spans an `Answer` lists.
 MAX_CANDIDATES = 20
@@ -199,7 +199,7 @@ class SpanExtractor(DownstreamModel):
         return self.head(hidden, inputs["selectable"], start, training=training)
 
     def sequence_losses(self, outputs, targets):
-        """Mean cross-entropy of start and end, and that of answerability if any."""
+        """Mean cross-entropy of start and end, and of answerability if any."""
         start, end = (
             cross_entropy(targets[name], outputs[f"{name}_logits"])
             for name in ("start", "end")

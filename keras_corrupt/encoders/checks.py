@@ -100,5 +100,5 @@ def check_tied(options, tied_to, tied_parts, tied_layers):
         if theirs != ours:
             raise ValueError(
                 '`tied_parts` has "position_bias", so `relative_positions` and '
-                f"`num_heads` must be those of `tied_to`, {theirs}; got {ours}."
+                f"`num_heads` must be as many as `tied_to` has, {theirs}; got {ours}."
             )

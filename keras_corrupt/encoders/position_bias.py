@@ -102,7 +102,7 @@ def bucket_of(distances, num_buckets, max_distance, rounds_up=False):
     """Returns T5's bucket of each signed distance, as T5's encoder has it.
 
     Args:
-        distances: int32, positions of keys less those of queries.
+        distances: int32, positions of keys less positions of queries.
         num_buckets: Number of buckets.
         max_distance: From this distance on, all are one.
         rounds_up: See `RelativePositionBias`.

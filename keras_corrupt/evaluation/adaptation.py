@@ -66,7 +66,7 @@ def adapt(config):
     """Trains a preset on a domain, then compares it with what it was.
 
     The run prints the losses on held-out text before and after: of the corpus, and of
-    what is mixed in. Of a task it prints the scores of both encoders.
+    what is mixed in. For a task it prints the scores of both encoders.
 
     Args:
         config: An `AdaptationConfig`.

@@ -2,8 +2,8 @@
 
     python -m keras_corrupt.evaluation.gradient_variance PRESET DATA --output RESULTS
 
-Zheng et al., 2020, section 3.2. Of one text, g(m) is the gradient under the mask m, and
-g(m_1, ..., m_K) the mean of K:
+Zheng et al., 2020, section 3.2. For one text, g(m) is the gradient under the mask m,
+and g(m_1, ..., m_K) the mean of K:
 
     Var(g(m_1, ..., m_K)) = Var(g(m_1)) / K + (1 - 1/K) Cov(g(m_1), g(m_2))    (7)
 
@@ -162,7 +162,7 @@ def measure(gradient_of, batch, unmaskable_ids, settings):
             continue
 
         def gradient(positions, text=text, spare=slots - size):
-            # Of one shape for all texts, so that the step is compiled once.
+            # All texts have one shape, so that the step is compiled once.
             weights = np.ones((1, len(positions)), "float32")
             masks = {
                 "masked_positions": np.pad(positions, (0, spare)).astype("int32")[None],
@@ -257,7 +257,7 @@ def _draw(axes, places, estimates, style):
 
 
 def load(preset, load_weights):
-    """Loads a masked language model whose only chance is that of the masks.
+    """Loads a masked language model in which the masks alone are drawn by chance.
 
     Args:
         preset: Its directory or name.

@@ -33,7 +33,7 @@ class Settings:
     data: str = "tfds:glue"
     """A directory in GLUE's layout (`STS-B/dev.tsv`), or `tfds:glue`."""
     pooling: Literal["cls", "mean"] = "cls"
-    """A text's vector: that of [CLS], or the mean over all tokens."""
+    """A text's vector: the last vector of [CLS], or the mean over all tokens."""
 
 
 class Similarity(NamedTuple):
@@ -154,7 +154,7 @@ def main():
 
 
 def name_of(preset):
-    """Returns what a preset is known by: its name, or that of the run that holds it.
+    """Returns how a preset is known: by its name, or by its run's name.
 
     >>> name_of("tiny_en"), name_of("runs/Teams/preset/")
     ('tiny_en', 'Teams')

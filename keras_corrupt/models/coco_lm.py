@@ -99,8 +99,8 @@ class CocoLM(GeneratorDiscriminator):
             not replaced, too, beside replaced token detection;
             `"clm_without_stop_gradient"`.
         sequence_task: `"scl"`, or `"none"`: no crop is made (table 3).
-        crop_fraction: Of a text's tokens that a crop keeps: 0.9, and 0.7 to 1 in
-            ablations.
+        crop_fraction: Fraction of a text's tokens that a crop keeps: 0.9, and 0.7 to 1
+            in ablations.
         replacements: `"sampled"` from the auxiliary network, or `"random"`, uniformly
             from the vocabulary (table 3).
         tied_embeddings: `"token"`: the networks share token embeddings; `"all"`: they

@@ -66,7 +66,7 @@ class Electra(GeneratorDiscriminator):
         rtd_positions: Where the discriminator learns: at `"all"` tokens; at a
             `"random"` part of them, `mask_rate` (thesis, 5.4.3, ELECTRA 15%); or
             at the `"masked"` ones alone (ELECTRA 15% in Clark et al., 2020). Its
-            metrics are those of all tokens.
+            metrics are of all tokens.
         generator_width: Hidden size, feed-forward size and heads of the generator as a
             fraction of the discriminator's (figure 5.4), in place of those that
             `generator` has.

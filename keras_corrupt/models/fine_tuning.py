@@ -1,4 +1,4 @@
-"""How an encoder is fine-tuned: the settings of a run, and those of Clark's thesis.
+"""How an encoder is fine-tuned: a run's settings, and Clark's thesis's.
 
 The thesis (section 5.2.4, table 5.2) fine-tunes ELECTRA and BERT alike. Its settings
 are those of `Electra` and `MaskedLM`, and of every system that brings none: see
@@ -44,7 +44,7 @@ class FineTuningSettings:
         clip_norm: Largest norm of the gradient; 0 for any.
         dropout: Dropout rate of encoder, attention and head; None for the rate with
             which the encoder was pretrained, 0.1 in the papers.
-        report: Whether a run's score is that of its last epoch or of its best.
+        report: Whether the last epoch or the best one gives a run's score.
 
     Raises:
         ValueError: A setting is out of its bounds, or of another type.

@@ -60,7 +60,7 @@ def check_options(cls, given):
 
     Args:
         cls: A `Pretrainer` class.
-        given: A dict of options; those of a network in a dict of their own.
+        given: A dict of options; a network's options are a dict of their own.
     """
     _check(cls, options_of(cls), given, "")
 

@@ -413,7 +413,7 @@ class Pretrainer(TextModel):
             ValueError: `dtype` is no precision of floats.
         """
         if dtype is not None and not keras.backend.is_float_dtype(dtype):
-            raise ValueError(f"`dtype` must be that of floats; got {dtype!r}.")
+            raise ValueError(f"`dtype` must be a type of floats; got {dtype!r}.")
         self.refuse_quantized()
         self.refuse_lora()
         write(directory, self, dtype, self.left_out)

@@ -10,7 +10,7 @@ from keras_corrupt.multitask.strategies import with_those_needed
 class MultiTaskConfig(RunsConfig):
     """Everything that decides the runs, beside the tasks.
 
-    `settings` are those of models of one task.
+    `settings` are for models of one task.
     """
 
     multi_settings: dict[str, int | float | str] = dataclasses.field(
@@ -25,7 +25,7 @@ class MultiTaskConfig(RunsConfig):
     distill: bool = False
     """Whether to compare `single_to_multi` too."""
     teachers: int = 1
-    """How many models teach together, their outputs' mean: those of the first seeds."""
+    """How many models teach together, their outputs' mean: the first seeds' models."""
     teacher_outputs: str | None = None
     """Directory with a file `TASK.npz` for each task, as another run left in
     `teachers`: they teach, and no teacher is trained."""

@@ -101,7 +101,7 @@ def table(found, metrics):
 
 
 def comparison(found):
-    """Returns a Markdown table of averages beside that of `single_to_multi`.
+    """Returns a Markdown table of averages beside `single_to_multi`'s average.
 
     Mann-Whitney U tests, with the correction of Holm. Empty without that strategy.
     """

@@ -38,7 +38,7 @@ def rows_of_pass(sizes, exponent, seed, number):
 
     Returns:
         Indices into the sequences of all tasks, those of one after those of another,
-        in rising order. Of a single task they are all of its own.
+        in rising order. A single task has all of its own.
     """
     sizes, p = np.asarray(sizes), shares(sizes, exponent)
     counts = [

@@ -10,7 +10,7 @@ def bootstrap(a, b, samples=20_000, seed=0):
     """Returns the p-value of a difference between the means of two sets of runs.
 
     Both are moved to a common mean, and runs drawn from each with replacement: the
-    p-value, two-sided, is how often their means differ as much as those of the runs.
+    p-value, two-sided, is how often their means differ as much as the runs' means.
     Deviations count `sqrt(n / (n - 1))` times, since a few runs differ less from their
     own mean than from the true one; even so, fewer than five say nothing: 1.
 

@@ -6,7 +6,7 @@ order and part of the examples, on any machine. It is a NumPy archive without pi
     description     JSON: the format, the head, the teachers' fingerprints
     keys            the hash of each sequence
     shapes/NAME     of a target: its shape for each sequence
-    values/NAME     its numbers, one sequence's after those of another
+    values/NAME     its numbers, one sequence's after another's
 """
 
 import hashlib
@@ -55,7 +55,7 @@ def read(path, model, features, fingerprints=None):
         path: The file.
         model: The student's model of the task.
         features: Those whose soft targets are wanted.
-        fingerprints: Of the teachers that it must be of; `None` for any.
+        fingerprints: Fingerprints of the teachers that wrote it; `None` for any.
 
     Raises:
         ValueError: See `teacher_outputs`.

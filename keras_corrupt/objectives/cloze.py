@@ -3,7 +3,7 @@ r"""The cloze task, solved by two towers (Clark's thesis, 5.1.5; Baevski et al.,
     q(x_t | x_\t) = softmax(W [h->_{t-1}, h<-_{t+1}])_{x_t}
     L_cloze       = mean over tokens t of -log q(x_t | x_\t)
 
-h-> are the states of a left-to-right Transformer, h<- those of a right-to-left one, and
+h-> are states of a left-to-right Transformer, h<- of a right-to-left Transformer, and
 x_\t is the text x without its token t. Neither of the two states has seen x_t, so that
 one pass gives q at every position. The thesis does not say what stands before the first
 and after the last token; here it is zeros. No token that is learned from reads them:

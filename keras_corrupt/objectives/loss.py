@@ -23,7 +23,7 @@ def weighted_mean(values, weights, total=None):
 
 
 def of_sequences(weights, sample_weight):
-    """Multiplies weights `[batch, ...]` by those of whole sequences, if there are any.
+    """Multiplies weights `[batch, ...]` by whole sequences' weights, if there are any.
 
     Raises:
         ValueError: `sample_weight` is not one number for each sequence.

@@ -12,7 +12,7 @@ PARTS = keras.Variable, keras.random.SeedGenerator, keras.layers.Layer
 
 
 def named_variables(layer):
-    """Names all variables of a layer or model, those of random generators included.
+    """Names all variables of a layer or model, also of random generators.
 
     A variable that networks share has the name by which it is reached first.
 

@@ -9,7 +9,7 @@ from keras_corrupt.presets.named_variables import named_weights
 
 FILE = "model.safetensors"
 _MAX_BYTES = 1 << 34
-#: Of the header, which is read whole: thousands of arrays.
+#: Bytes of the header, which is read whole: thousands of arrays.
 _MAX_HEADER_BYTES = 1 << 22
 
 
@@ -77,7 +77,7 @@ def open_checked(path):
 
 
 def _check(shapes, variables):
-    """Raises a `ValueError` unless the names and shapes are those of the variables."""
+    """Raises a `ValueError` unless the variables have the names and shapes."""
     expected = {name: tuple(variable.shape) for name, variable in variables.items()}
     problems = [f"{name} is missing" for name in expected if name not in shapes]
     problems += [f"{name} is not the model's" for name in shapes.keys() - expected]

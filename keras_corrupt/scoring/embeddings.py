@@ -12,7 +12,7 @@ POOLINGS = ("mean", "cls")
 
 
 def embed_texts(model, texts, pooling="mean", batch_size=32, progress=False):
-    """Gives each text a vector: its tokens' mean, or that of its first token.
+    """Gives each text a vector: its tokens' mean, or its first token's vector.
 
     Args:
         model: A model with an encoder and a tokenizer, pretrained or fine-tuned; or

@@ -62,7 +62,7 @@ def token_scores(
             without special tokens. A pair must fit the model at once.
         mask: What a model that masks tokens masks to score one: the `"token"`, or the
             `"rest_of_word"`, too.
-        base: Of the logarithms: e for nats, 2 for bits.
+        base: Base of the logarithms: e for nats, 2 for bits.
         max_length: Tokens of a window, special ones included, such as those of a
             sequence in pretraining; the model's `max_length` if not given.
         batch_size: Texts in a batch. Those of like length share one.

@@ -41,9 +41,9 @@ class Reranking(NamedTuple):
     Attributes:
         weight: The lambda with the fewest errors on the development part; the least
             of several.
-        best: Of the recogniser's best hypotheses, (development, rest).
-        reranked: Of those that were chosen.
-        oracle: Of those with the fewest errors.
+        best: Error rates of the recogniser's best hypotheses, (development, rest).
+        reranked: Error rates of the hypotheses that were chosen.
+        oracle: Error rates of the hypotheses with the fewest errors.
         curve: lambda -> the development part's rate.
         chosen: For each utterance the number of its hypothesis that was chosen.
     """

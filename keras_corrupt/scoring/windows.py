@@ -37,7 +37,7 @@ def windows_of(texts, tokenizer, max_length):
         max_length: Tokens that a model reads at once, special tokens included.
 
     Returns:
-        A list of `Window`, those of a text in its order.
+        A list of `Window`; windows of a text stand in its order.
 
     Raises:
         ValueError: There is no text, or one is something else, or a pair is too long.
@@ -120,7 +120,7 @@ def pack_all(windows, length, padding_id, word_starts=None):
 def read_in_batches(
     windows, predict, model, batch_size, progress=False, word_starts=None
 ):
-    """Runs a function on windows, those of like length together.
+    """Runs a function on windows, on windows of like length together.
 
     Args:
         windows: A list of `Window`.

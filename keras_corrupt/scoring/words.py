@@ -1,4 +1,4 @@
-"""Scores of words, from those of their pieces: how likely they were replaced."""
+"""Scores of words, from their pieces' scores: how likely they were replaced."""
 
 import itertools
 from typing import NamedTuple
@@ -71,7 +71,7 @@ def joined(offsets, scores, begins, join):
         offsets: int `[tokens, 2]`, where each token starts and ends.
         scores: `[tokens]`.
         begins: Booleans `[tokens]`, whether a word begins.
-        join: What makes one score of those of its pieces, a ufunc such as `np.add`.
+        join: What makes one score of its pieces' scores, a ufunc such as `np.add`.
     """
     if not len(offsets):
         return

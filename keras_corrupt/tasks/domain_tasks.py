@@ -89,6 +89,6 @@ class DomainTask(TableTask):
 
 
 def _file(folder, split):
-    """Returns the path of a split; that of the release where there is none."""
+    """Returns the path of a split, as the release names it where there is none."""
     paths = [Path(folder) / f"{split}.{kind}" for kind in ("jsonl", "tsv", "csv")]
     return next((path for path in paths if path.exists()), paths[0])

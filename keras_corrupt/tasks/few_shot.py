@@ -89,7 +89,7 @@ def prompted(task, template, label_words, demonstrations=False, num_contexts=1):
         task: A `TextTask` with labels.
         template: A text with `{first}`, for pairs `{second}`, and `[MASK]`.
         label_words: Dict of each label to its word.
-        demonstrations: Whether prompts are followed by those of training examples.
+        demonstrations: Whether prompts of training examples follow each prompt.
         num_contexts: How many draws of these each example is read with.
 
     Raises:

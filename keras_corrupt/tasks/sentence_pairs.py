@@ -117,7 +117,7 @@ def with_strangers(split):
 def pairs_of_glue(source, **model_arguments):
     """Makes a task that learns from GLUE's paraphrases and is judged by STS-B.
 
-    The pairs are those of `GLUE_PAIRS`; of STS-B the development set is read alone.
+    The pairs come from `GLUE_PAIRS`; STS-B gives its development set alone.
 
     Args:
         source: As for `GlueTask`.

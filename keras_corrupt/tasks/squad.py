@@ -16,7 +16,7 @@ NOT_FOUND = "an answer that the context lacks"
 class SquadTask(Task):
     """Question answering on SQuAD, or on other data in SQuAD's format.
 
-    The metrics are those of SQuAD's official evaluation, as Model Garden has it. For
+    SQuAD's official evaluation, as Model Garden has it, computes the metrics. For
     version 2.0 there are two groups of them. `f1` and `exact_match` score what the
     model says: `""` where no answer has a probability above one half. The `best_`
     ones are for the threshold that suits the evaluated questions best, which is what
@@ -66,7 +66,7 @@ class SquadTask(Task):
                 raise ValueError(f"{where}: its context is empty.")
             if identity in ids:
                 raise ValueError(
-                    f"{where}: the id {identity!r} is that of {ids[identity]}, too."
+                    f"{where}: {ids[identity]} has the id {identity!r}, too."
                 )
             if not name.startswith("test"):
                 answers, located = self._answers(row, context, where)

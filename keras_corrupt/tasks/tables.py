@@ -262,8 +262,8 @@ class TableTask(TextTask):
         regression: Whether labels are scores.
         score_range: The least and the greatest score; `None` for those in `train`.
         dev_fraction: The share of `train` to hold out where there is no `dev`.
-        name: The task's name; `None` for that of the file `train`, or, where that is
-            no more than "train", of its folder.
+        name: The task's name; `None` for the name of the file `train`, or, where that
+            is no more than "train", of its folder.
         balance: Whether all classes weigh the same in training, however few examples
             they have.
 

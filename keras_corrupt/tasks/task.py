@@ -44,7 +44,7 @@ class Split:
 
 
 def check_name(name):
-    """Raises a `ValueError` unless a task's name can be that of a folder."""
+    """Raises a `ValueError` unless a folder can have a task's name."""
     if not 1 <= len(name.encode()) <= 100 or re.search(r"[/\\\0]|^\.\.?$", name):
         raise ValueError(
             f"`name` must be 1 to 100 bytes long, without a slash; got {name!r}."
@@ -173,7 +173,7 @@ class Task:
         }
 
     def fine_tuning(self, size):
-        """Returns settings of the task's own, over those of the encoder's paper.
+        """Returns settings of the task's own, which replace the encoder's paper's.
 
         Args:
             size: `"tiny"`, `"small"`, `"base"` or `"large"`.

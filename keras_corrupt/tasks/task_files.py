@@ -18,8 +18,8 @@
     dev = "dev-v2.0.json"
     version = "2.0"
 
-`text` takes the arguments of `TableTask` and `Columns`, `tagging` those of
-`TaggingTask`, `questions` those of `SquadTask`.
+`text` takes the arguments of `TableTask` and `Columns`, `tagging` the arguments of
+`TaggingTask`, `questions` the arguments of `SquadTask`.
 """
 
 from pathlib import Path

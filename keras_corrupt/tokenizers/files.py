@@ -82,7 +82,7 @@ def from_file(
         path: The file. The `tokenizer.json` of a saved tokenizer stands for it.
         roles: Role -> special token, where this is not enough; see `Tokenizer`. One
             that the vocabulary lacks is added at its end.
-        flags: For a `vocab.txt` those of `WordPieceTokenizer`. The other files tell
+        flags: For a `vocab.txt` `WordPieceTokenizer`'s flags. The other files tell
             what they do to text, and a flag is an error if it is not that.
 
     Returns:

@@ -10,7 +10,7 @@ from keras_corrupt.tokenizers.wordpiece import INSIDE, WordPieceTokenizer
 
 _REASONS = {
     "byte_bpe": "a new merge would change how texts are cut that the old ones knew",
-    "unigram": "new pieces would need probabilities, which are those of all pieces",
+    "unigram": "new pieces would need probabilities, which depend on all pieces",
 }
 
 

@@ -29,7 +29,7 @@ def normalization_flags(normalizer) -> dict[str, bool]:
     """Finds out what a normaliser does by asking it about two letters.
 
     Args:
-        normalizer: Of the `tokenizers` library, or None.
+        normalizer: A normalizer of the `tokenizers` library, or None.
 
     Returns:
         `lowercase` and `strip_accents`.

@@ -1,7 +1,7 @@
 """SentencePiece's `.model` files, a protocol buffer, as engines.
 
 Only what a unigram model needs is read: the pieces, and how text is normalised. The
-field numbers are those of `sentencepiece_model.proto`.
+field numbers come from `sentencepiece_model.proto`.
 """
 
 import itertools

@@ -16,7 +16,7 @@ ALPHABET_SIZE, COVERAGE = 1000, 0.9995
 # Characters of the longest word to learn pieces from; more than any language has. The
 # time that the library takes grows with the square of a word's length.
 _LONGEST_WORD = 1000
-#: Tokens of the largest vocabulary, twice that of the largest in use.
+#: Tokens of the largest vocabulary, twice as many as the largest in use has.
 MAX_TOKENS = 1 << 21
 
 

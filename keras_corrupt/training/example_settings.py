@@ -1,4 +1,4 @@
-"""The examples of a run: what those of `--data` decide, and that they stay the same."""
+"""The examples of a run: which settings `--data` decides, and that none changes."""
 
 import dataclasses
 import re

@@ -49,7 +49,7 @@ def train(
             with `val_`, `val_loss` among them.
         checkpoints: The `Checkpoints` of the run.
         output: Directory for the logs, a `Path`.
-        steps: Steps that are done at the end, those of earlier phases included.
+        steps: Steps that are done at the end, steps of earlier phases included.
         interval: Steps from one validation to the next.
         first_step: Steps that were done when this phase began.
         start: Function that is called when no step of this phase is done yet.

@@ -131,7 +131,7 @@ def draw_curves(rows, path, baselines):
     Args:
         rows: The rows of `metrics.csv`.
         path: PNG file to write.
-        baselines: What the model's `baselines` returned; those of losses are drawn.
+        baselines: What the model's `baselines` returned; baselines of losses are drawn.
     """
     from matplotlib.figure import Figure
 

@@ -38,7 +38,7 @@ class Run:
         self.model = None
 
     def compared(self, settings):
-        """Returns those of some settings that a continued run must agree with."""
+        """Returns the part of some settings that a continued run must agree with."""
         return settings
 
     def attempt(self, once):
@@ -54,7 +54,7 @@ class Run:
         raise NotImplementedError
 
     def build(self, checkpoints):
-        """Returns the model; `checkpoints` are those of the run."""
+        """Returns the model; `checkpoints` are the run's `Checkpoints`."""
         raise NotImplementedError
 
     def announce(self):

@@ -187,7 +187,7 @@ def prepare_mix(config, output, info, tokenizer):
             if other.tokenizer_fingerprint != info.tokenizer_fingerprint:
                 raise DatasetError(
                     f"--mix {name}: its examples were made with another vocabulary "
-                    f"than those of the corpus. Give its text, or prepare it with "
+                    f"than the corpus's examples. Give its text, or prepare it with "
                     f"{info.directory / 'tokenizer.json'}."
                 )
         else:
@@ -204,7 +204,7 @@ def prepare_mix(config, output, info, tokenizer):
 
 
 def is_prepared(name):
-    """Whether a name is that of a directory of examples, made before."""
+    """Whether a directory of examples, made before, has this name."""
     return (Path(name) / INFO_FILE).exists()
 
 

@@ -17,7 +17,7 @@ class ImageBatches:
         prepare: Function of such images that returns what the model reads.
         labels: For each image the index of its label, or `None`.
         batch_size: Images in a batch.
-        seed: Of the order and of how images are moved; `None` for the images' own
+        seed: Seed of the order and of how images are moved; `None` for the images' own
             order, in which the last batch is filled up with copies.
         translate: Images are moved by up to so many pixels in each direction, what is
             new being 0.

@@ -71,7 +71,7 @@ class CrossViewImageClassifier(PresetModel):
     predicts of images with adversarial noise: the baseline.
 
     Batches are normalised by their own mean and variance in training, also where the
-    primary module predicts targets. Moving averages are those of labelled batches.
+    primary module predicts targets. Labelled batches alone change moving averages.
 
     Args:
         labels: The names of all classes.

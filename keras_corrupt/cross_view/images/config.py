@@ -13,7 +13,7 @@ class ImageConfig(CrossViewConfig):
     """That of an image classifier (Clark's thesis, 4.4).
 
     The thesis has its network, and says that its code is adapted from Miyato et al.'s.
-    Settings that it does not name are those of their paper (2018) and code.
+    Settings that it does not name come from their paper (2018) and code.
     """
 
     EXAMPLES = "images"
@@ -61,7 +61,7 @@ class ImageConfig(CrossViewConfig):
     unlabelled_dropout: float = 0.5
     """That on unlabelled ones."""
     label_smoothing: float = 0.0
-    """Of the known labels."""
+    """Label smoothing of the known labels."""
     seed: int = 0
     """Seed of initial weights, order of images, dropout and noise."""
     # What is of text alone.

@@ -21,7 +21,7 @@ class BatchNorm(keras.layers.Layer):
     an update of Cross-View Training has several.
 
     Args:
-        momentum: Of the moving averages of mean and variance.
+        momentum: Momentum of the moving averages of mean and variance.
         epsilon: What is added to the variance.
     """
 
@@ -70,7 +70,7 @@ class ImageEncoder(keras.layers.Layer):
 
     Three of 3 x 3, maximum of 2 x 2, dropout; the same again; one of 3 x 3 without
     padding; two of 1 x 1. Each is followed by batch normalisation and a leaky ReLU of
-    slope 0.1. Of images of 32 x 32 there are 6 x 6 feature vectors, which see patches
+    slope 0.1. Images of 32 x 32 have 6 x 6 feature vectors, which see patches
     of 21 x 21 pixels (the corners) to 29 x 29 (the centre).
 
     Args:

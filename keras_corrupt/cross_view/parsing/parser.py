@@ -79,7 +79,7 @@ class CrossViewParser(WordModel):
     together: `head * len(labels) + relation`, where the head is a word counted from 1,
     or 0 for the root. What is predicted is the best tree with one word at the root.
 
-    Args are those of `WordModel`: `labels` are the names of all relations, the first
+    Args are `WordModel`'s: `labels` are the names of all relations, the first
     part of each view's name is what is seen of heads, the second of dependents, and
     `label_smoothing` is for taggers.
 

@@ -148,7 +148,7 @@ class CrossViewConfig:
     rate_decay: float = 0.005
     """With SGD, it falls to `learning_rate / (1 + rate_decay * sqrt(updates))`."""
     momentum: float = 0.9
-    """Of the gradients, with SGD."""
+    """Momentum of the gradients, with SGD."""
     clip_norm: float = 1.0
     """Largest global norm of the gradient; 0 for no limit. 1 is the thesis's code's."""
     ema: float = 0.998
@@ -160,7 +160,7 @@ class CrossViewConfig:
     """That on unlabelled ones, 0.2, in the thesis's table 0.8; of what the auxiliary
     modules read of a pretrained encoder, 0.1."""
     label_smoothing: float = 0.1
-    """Of the known tags."""
+    """Label smoothing of the known tags."""
     dtype: Literal["float32", "mixed_bfloat16", "auto"] = "float32"
     """Precision; `auto` is bfloat16 where the hardware multiplies it faster. Weights,
     LSTMs' cells and losses stay float32."""

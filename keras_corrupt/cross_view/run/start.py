@@ -1,4 +1,4 @@
-"""What a run starts from: new LSTMs, those of another run, or a pretrained Transformer.
+"""The start of a run: new LSTMs, another run's LSTMs, or a pretrained Transformer.
 
 Another run's encoder can stay as it is, so that a new task's module alone learns
 (Clark's thesis, table 4.5).

@@ -25,7 +25,7 @@ def views_of(layers):
 class CrossViewTagger(WordModel):
     """Tags words, and learns from text without tags what its views agree on.
 
-    Args are those of `WordModel`; `labels` are the names of all tags.
+    Args are `WordModel`'s; `labels` are the names of all tags.
 
     Example:
 

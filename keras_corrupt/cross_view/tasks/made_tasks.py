@@ -42,7 +42,7 @@ def written(rows, suffix):
 
     Args:
         rows: Function of a sentence's words that returns the columns of each.
-        suffix: Of the files.
+        suffix: Suffix of the files.
     """
     sentences = unlabelled_sentences(open_corpus("python-docs"))
     sentences = list(islice(sentences, TRAIN + DEV))

@@ -12,7 +12,7 @@ def draw_shapes(count, size=20, seed=0):
     Args:
         count: Number of images.
         size: Their height and width.
-        seed: Of what is drawn.
+        seed: Seed of the drawings.
 
     Returns:
         `(images, labels)`, uint8 `[count, size, size, 3]` and int64 `[count]`.

@@ -15,9 +15,9 @@ BLEU_TOKENIZERS = ("13a", "intl", "zh", "char", "none")
 
 
 class TranslationTask(Task):
-    """Translating the lines of a file as those of another one.
+    """Translating the lines of a file as the lines of another one.
 
-    Measured by BLEU, that of the command `sacrebleu` with its defaults.
+    Measured by BLEU, as the command `sacrebleu` computes it by default.
 
     Args:
         name: The task's name in results.

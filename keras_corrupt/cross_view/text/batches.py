@@ -19,7 +19,7 @@ class SentenceBatches:
         lengths: What each sentence takes of a batch's length, int `[sentences]`.
         labels: For each word of all sentences the index of its label, or `None`.
         batch_size: Sentences in a batch.
-        seed: Of the order; `None` for that of the sentences themselves.
+        seed: Seed of the order; `None` keeps the order of the sentences.
     """
 
     def __init__(self, sentences, lengths, labels, batch_size, seed):
@@ -75,7 +75,7 @@ class SentenceBatches:
 class WordBatches(SentenceBatches):
     """Batches of whole words and of their letters, which `BiLSTMEncoder` reads.
 
-    Args are those of `SentenceBatches`, and the model's `WordVocabulary`.
+    Args are `SentenceBatches`'s, and the model's `WordVocabulary`.
     """
 
     def __init__(self, sentences, vocabulary, labels, batch_size, seed=None):
@@ -109,7 +109,7 @@ class PieceBatches(SentenceBatches):
 
     A sentence that is longer than the tagger reads is cut between words.
 
-    Args are those of `SentenceBatches`, and the `TokenTagger`.
+    Args are `SentenceBatches`'s, and the `TokenTagger`.
     """
 
     def __init__(self, sentences, tagger, labels, batch_size, seed=None):

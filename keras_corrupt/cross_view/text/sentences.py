@@ -1,4 +1,4 @@
-"""Sentences in compact form, and those of plain text."""
+"""Sentences in compact form, and how plain text becomes sentences."""
 
 import copy
 import re

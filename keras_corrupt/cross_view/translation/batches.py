@@ -9,7 +9,7 @@ from keras_corrupt.downstream.batches import LENGTHS
 class TranslationBatches(WordBatches):
     """Batches of sentences and of their translations.
 
-    Args are those of `WordBatches`; labels are for each sentence the classes of its
+    Args are `WordBatches`'s; labels are for each sentence the classes of its
     translation's words, the end's included.
     """
 

@@ -28,9 +28,9 @@ class TranslationConfig(CrossViewConfig):
     attention_dropout: float = 0.5
     """The rate at which attention weights are dropped; the thesis names none."""
     label_smoothing: float = 0.0
-    """Of the known translations' words."""
+    """Label smoothing of the known translations' words."""
     target_smoothing: float = 0.1
-    """Of the words of translations that are found, and learned from."""
+    """Label smoothing of the words of translations that are found, and learned from."""
     vat_norm: tyro.conf.Suppress[float] = 0.5  # without effect: vat is no view here
     hard_targets: tyro.conf.Suppress[bool] = True  # the translations that are found
     confidence: tyro.conf.Suppress[float] = 0.0  # for words that are classes

@@ -37,7 +37,7 @@ class CrossViewTranslator(WordModel):
     a word from the attention vector before the word's own, a translation's first word
     from that of the LSTMs' first states.
 
-    Its inputs are those of `WordModel` and, for training, `target_ids`, `[batch,
+    Its inputs are `WordModel`'s inputs and, for training, `target_ids`, `[batch,
     target length]`: the classes of the translations' words, then `END`; -1 is padding,
     and stands alone where there is no translation. Without them it searches.
 

@@ -8,7 +8,7 @@ class PublishedScores(NamedTuple):
 
     Attributes:
         source: The paper and its table.
-        size: Of the network, as the paper calls it, `++` for more data.
+        size: Size of the network, as the paper calls it, `++` for more data.
         system: The pretraining method, as the paper calls it.
         average: The paper's own, of eight tasks: all but WNLI.
         scores: Task -> its main metric, where the paper has it. `MNLI` is matched,
