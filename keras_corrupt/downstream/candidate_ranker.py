@@ -56,7 +56,7 @@ class CandidateRanker(DownstreamModel):
     def features(self, examples, labels=None):
         """Puts candidates in place; see `DownstreamModel.features`.
 
-        The first feature of an example is its own candidate's; others are other phrases'
+        An example's first feature is its own candidate's; other phrases' features
         follow. Examples without a pronoun have none.
         """
         examples = text_tuples(examples, "examples", (2,))
