@@ -299,16 +299,8 @@ class PretrainConfig(ExampleSettings, Subject):
     #: Fields that may differ when a run is continued.
     MAY_CHANGE = (
         *("output", "workers", "validation_batches", "keep_presets", "recover"),
-        *(
-            "wandb",
-            "mlflow",
-            "at_once",
-            "devices",
-            "strategy",
-            "coordinator",
-            "processes",
-            "process_id",
-        ),
+        *("wandb", "mlflow"),
+        *("at_once", "devices", "strategy", "coordinator", "processes", "process_id"),
     )
 
     def as_dict(self):
