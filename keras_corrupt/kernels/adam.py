@@ -6,15 +6,19 @@ from keras_corrupt.kernels import plain
 
 
 def adam(variable, momentum, velocity, gradient, rate, beta_1, beta_2, epsilon):
-    """As `plain.adam`; on TensorFlow in one operation, which GPUs and XLA have, too.
+    """Assigns what `plain.adam` returns to three variables.
 
-    The operation has one type for all, so it cannot update 16 bits by averages of 32.
+    On TensorFlow one operation does it, which GPUs and XLA have, too. The operation has
+    one type for all, so it cannot update 16 bits by averages of 32.
     """
     one_type = variable.dtype == momentum.dtype
     if keras.backend.backend() != "tensorflow" or not one_type:
-        return plain.adam(
+        updated = plain.adam(
             variable, momentum, velocity, gradient, rate, beta_1, beta_2, epsilon
         )
+        for old, new in zip((variable, momentum, velocity), updated, strict=True):
+            old.assign(new)
+        return
     import tensorflow as tf
 
     zero = tf.zeros((), variable.dtype)

@@ -128,15 +128,19 @@ def adam(variable, momentum, velocity, gradient, rate, beta_1, beta_2, epsilon):
     """Updates a variable and its two moments (Kingma and Ba, 2015, algorithm 1).
 
     Args:
-        variable: A variable of any shape.
-        momentum: A variable of that shape, the gradient's moving average.
+        variable: An array of any shape.
+        momentum: An array of that shape, the gradient's moving average.
         velocity: The same of its square.
         gradient: An array of that shape.
         rate: The learning rate; its bias correction, if any, is in it.
         beta_1: Decay of the first average.
         beta_2: Decay of the second.
         epsilon: Added to the root of `velocity`.
+
+    Returns:
+        The new variable, momentum and velocity.
     """
-    momentum.assign(momentum + (gradient - momentum) * (1.0 - beta_1))
-    velocity.assign(velocity + (ops.square(gradient) - velocity) * (1.0 - beta_2))
-    variable.assign(variable - rate * momentum / (ops.sqrt(velocity) + epsilon))
+    momentum = momentum + (gradient - momentum) * (1.0 - beta_1)
+    velocity = velocity + (ops.square(gradient) - velocity) * (1.0 - beta_2)
+    step = rate * momentum / (ops.sqrt(velocity) + epsilon)
+    return variable - step, momentum, velocity
