@@ -2,7 +2,7 @@
 
     pip install -e '.[test]' jax-cuda12-plugin jax-cuda12-pjrt nvidia-cuda-nvcc-cu12
     python -m benchmarks.step_kernels --output RESULTS
-    python -m benchmarks.step_kernels --output RESULTS --system MaskedLM --dropout 0
+    python -m benchmarks.step_kernels --output RESULTS --attention plain
 
 The step is the one of a training run on JAX, within a program of several, compiled for
 an H100 that need not be there (`--target h100`) or for this machine's CPU (`--target
@@ -73,8 +73,8 @@ class Settings:
     """Sequences of a step."""
     length: int = 128
     """Tokens of a sequence."""
-    dropout: float | None = None
-    """Dropout of the attention weights in all networks; the preset's if not given."""
+    attention: Literal["kernel", "plain"] = "kernel"
+    """Whether attention with dropout is a kernel, where there is one for it."""
     dtype: str = "mixed_bfloat16"
     """Precision."""
     target: Literal["h100", "cpu"] = "h100"
@@ -85,13 +85,10 @@ def training_program(settings):
     """Returns the function of two updates and the shapes of its arguments."""
     # What a GPU would answer.
     hardware_random.is_used = lambda: True
-    flash_attention.is_available = lambda: settings.target == "h100"
+    has_kernel = settings.target == "h100" and settings.attention == "kernel"
+    flash_attention.is_available = lambda: has_kernel
     cls = getattr(keras_corrupt.models, settings.system)
-    networks = {}
-    if settings.dropout is not None:
-        options = {"attention_dropout": settings.dropout}
-        networks = dict.fromkeys(cls.network_arguments, options)
-    model = cls.from_preset(settings.size, dtype=settings.dtype, **networks)
+    model = cls.from_preset(settings.size, dtype=settings.dtype)
     model.compile(AdamW(1e-4, global_clipnorm=1.0), jit_compile=True)
     model.optimizer.build(model.trainable_variables)
     model._symbolic_build(data_batch=texts(2, 8))
@@ -113,15 +110,17 @@ def texts(batch, length):
 
 def compiled(function, arguments, target):
     """Returns the text of the compiled program."""
-    device = jax.devices()[0]
+    devices = jax.devices()
     if target == "h100":
-        topology = topologies.get_topology_desc(
+        devices = topologies.get_topology_desc(
             "h100", "cuda", target_config=H100, topology="1x1x1"
-        )
-        device = topology.devices[0]
-    sharding = jax.sharding.SingleDeviceSharding(device)
-    jitted = jax.jit(function, donate_argnums=0, in_shardings=sharding)
-    return jitted.lower(*arguments).compile().as_text()
+        ).devices
+    mesh = jax.sharding.Mesh(devices[:1], ("device",))
+    sharding = jax.sharding.NamedSharding(mesh, jax.sharding.PartitionSpec())
+    # Pallas asks it what it computes on.
+    with jax.sharding.use_abstract_mesh(mesh.abstract_mesh):
+        jitted = jax.jit(function, donate_argnums=0, in_shardings=sharding)
+        return jitted.lower(*arguments).compile().as_text()
 
 
 def kernels_of_a_step(text):
@@ -175,10 +174,9 @@ def kernels(computations, name):
 def main(settings):
     function, arguments = training_program(settings)
     counts = kernels_of_a_step(compiled(function, arguments, settings.target))
-    dropout = "preset's" if settings.dropout is None else settings.dropout
     lines = [
         f"{settings.system} {settings.size}, {settings.batch} x {settings.length}, "
-        f"{settings.dtype}, attention dropout: {dropout}; {settings.target}, JAX "
+        f"{settings.dtype}, attention: {settings.attention}; {settings.target}, JAX "
         f"{jax.__version__}: {counts.total()} kernels a step\n",
         "| kernel | number |",
         "|---|---:|",
@@ -186,8 +184,8 @@ def main(settings):
     ]
     output = Path(settings.output)
     output.mkdir(parents=True, exist_ok=True)
-    name = f"{settings.system}_{settings.size}_{settings.target}_{dropout}.md".lower()
-    (output / name.replace("'", "")).write_text("\n".join(lines) + "\n")
+    parts = settings.system, settings.size, settings.target, settings.attention
+    (output / f"{'_'.join(parts).lower()}.md").write_text("\n".join(lines) + "\n")
     print("\n".join(lines))
 
 

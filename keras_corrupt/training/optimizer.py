@@ -109,7 +109,7 @@ class AdamW(keras.optimizers.Optimizer):
     def flat_variables(self):
         """Lists of variables, in the model's order, that an update makes flat."""
         rows = [self._trainable_variables, self._momentums, self._velocities]
-        return rows + [self._model_variables_moving_average] * self.use_ema
+        return [*rows, self._model_variables_moving_average] if self.use_ema else rows
 
     def add_variable(self, shape, initializer="zeros", dtype=None, **kwargs):
         dtype = wide_enough(dtype or keras.config.floatx())
