@@ -4,15 +4,12 @@ import keras
 from keras import ops
 
 
-def adam(variable, momentum, velocity, gradient, rate, beta_1, beta_2, epsilon):
-    """Updates a variable and its two moments (Kingma and Ba, 2015, algorithm 1).
-
-    On TensorFlow in one operation, which GPUs and XLA have, too. The operation has one
-    type for all, so it cannot update 16 bits by averages of 32.
+def adam_update(variable, momentum, velocity, gradient, rate, beta_1, beta_2, epsilon):
+    """Returns a new variable and its two moments (Kingma and Ba, 2015, algorithm 1).
 
     Args:
-        variable: A variable of any shape.
-        momentum: A variable of that shape, the gradient's moving average.
+        variable: An array of any shape.
+        momentum: An array of that shape, the gradient's moving average.
         velocity: The same of its square.
         gradient: An array of that shape.
         rate: The learning rate; its bias correction, if any, is in it.
@@ -20,11 +17,25 @@ def adam(variable, momentum, velocity, gradient, rate, beta_1, beta_2, epsilon):
         beta_2: Decay of the second.
         epsilon: Added to the root of `velocity`.
     """
+    momentum = momentum + (gradient - momentum) * (1.0 - beta_1)
+    velocity = velocity + (ops.square(gradient) - velocity) * (1.0 - beta_2)
+    step = rate * momentum / (ops.sqrt(velocity) + epsilon)
+    return variable - step, momentum, velocity
+
+
+def adam(variable, momentum, velocity, gradient, rate, beta_1, beta_2, epsilon):
+    """Assigns what `adam_update` returns to three variables.
+
+    On TensorFlow one operation does it, which GPUs and XLA have, too. The operation has
+    one type for all, so it cannot update 16 bits by averages of 32.
+    """
     one_type = variable.dtype == momentum.dtype
     if keras.backend.backend() != "tensorflow" or not one_type:
-        momentum.assign(momentum + (gradient - momentum) * (1.0 - beta_1))
-        velocity.assign(velocity + (ops.square(gradient) - velocity) * (1.0 - beta_2))
-        variable.assign(variable - rate * momentum / (ops.sqrt(velocity) + epsilon))
+        updated = adam_update(
+            variable, momentum, velocity, gradient, rate, beta_1, beta_2, epsilon
+        )
+        for old, new in zip((variable, momentum, velocity), updated, strict=True):
+            old.assign(new)
         return
     import tensorflow as tf
 

@@ -3,7 +3,11 @@
 import keras
 from keras import ops
 
-from keras_corrupt.devices import flash_attention, splash_attention
+from keras_corrupt.devices import (
+    dropout_attention,
+    flash_attention,
+    splash_attention,
+)
 from keras_corrupt.devices.replicas import Dropout
 from keras_corrupt.encoders.cost import (
     ATTENTION_LOGIT_FLOPS,
@@ -100,6 +104,10 @@ class SelfAttention(keras.layers.Layer):
         seed = seed or self.dropout.draw(training)
 
         def attend(query, key, value, bias=None):
+            if seed is not None and bias is None and dropout_attention.applies(query):
+                return dropout_attention.attend(
+                    query, key, value, mask, self.dropout.rate, seed.next()
+                )
             if seed is not None:
                 return self._with_dropout(query, key, value, mask, bias, seed)
             for kernel in KERNELS if bias is None else ():

@@ -5,7 +5,8 @@ import re
 import keras
 from keras import ops
 
-from keras_corrupt.devices.adam import adam
+from keras_corrupt.devices.adam import adam, adam_update
+from keras_corrupt.devices.flat_arrays import FlatArrays
 from keras_corrupt.devices.replicas import sum_over_replicas
 
 
@@ -24,7 +25,9 @@ class AdamW(keras.optimizers.Optimizer):
     - with gradient accumulation, schedules and moving averages advance once an
       update, not once a batch;
     - `gradient_norm`, a variable, is the norm of the last update's gradient over all
-      variables, before clipping.
+      variables, before clipping;
+    - while `flat` is set, on JAX, it updates variables with the same rate and decay as
+      one flat array: a few kernels do the work of hundreds.
 
     Args:
         learning_rate: A float or a schedule of the number of updates done.
@@ -53,6 +56,9 @@ class AdamW(keras.optimizers.Optimizer):
     ...     1e-4, rate_multipliers={"layer_0/": 0.8, "layer_1/": 0.9},
     ...     global_clipnorm=1.0)
     """
+
+    #: Whether updates are of flat arrays; set where several are in one program.
+    flat = False
 
     def __init__(
         self,
@@ -92,6 +98,17 @@ class AdamW(keras.optimizers.Optimizer):
         # what their names would tell.
         self._decays = [self.decay_of(variable) for variable in variables]
         self._multipliers = [self.multiplier_of(variable) for variable in variables]
+        types = [variable.dtype for variable in variables]
+        self.layout = FlatArrays(
+            [variable.shape for variable in variables],
+            zip(self._multipliers, self._decays, types, strict=True),
+        )
+
+    @property
+    def flat_variables(self):
+        """Lists of variables, in the model's order, that an update makes flat."""
+        rows = [self._trainable_variables, self._momentums, self._velocities]
+        return [*rows, self._model_variables_moving_average] if self.use_ema else rows
 
     def add_variable(self, shape, initializer="zeros", dtype=None, **kwargs):
         dtype = wide_enough(dtype or keras.config.floatx())
@@ -131,6 +148,9 @@ class AdamW(keras.optimizers.Optimizer):
             (factor, decay): (rate * factor * correction, rate * factor * decay)
             for factor, decay in set(zip(self._multipliers, self._decays, strict=True))
         }
+        if self.flat:
+            self.update_flat(grads, rates)
+            return
         for gradient, variable in zip(grads, trainable_variables, strict=True):
             index = self._get_variable_index(variable)
             momentum, velocity = self._momentums[index], self._velocities[index]
@@ -146,10 +166,37 @@ class AdamW(keras.optimizers.Optimizer):
                 *(self.beta_1, self.beta_2, self.epsilon),
             )
 
+    def update_flat(self, grads, rates):
+        rows = self._trainable_variables, self._momentums, self._velocities
+        updated = []
+        for (factor, decay, _), variable, momentum, velocity, gradient in zip(
+            self.layout.positions, *map(self.layout.pack, (*rows, grads)), strict=True
+        ):
+            rate, decay_rate = rates[factor, decay]
+            if decay:
+                variable -= ops.cast(decay_rate, variable.dtype) * variable
+            averages = momentum, velocity, ops.cast(gradient, momentum.dtype)
+            rate = ops.cast(rate, momentum.dtype)
+            updated.append(
+                adam_update(
+                    variable, *averages, rate, self.beta_1, self.beta_2, self.epsilon
+                )
+            )
+        for row, new in zip(rows, zip(*updated, strict=True), strict=True):
+            self.assign_flat(row, new)
+
+    def assign_flat(self, variables, flat_arrays):
+        arrays = self.layout.unpack(flat_arrays)
+        for variable, array in zip(variables, arrays, strict=True):
+            variable.assign(array)
+
     def _clip_gradients(self, grads):
+        flat = self.flat and not self.clipnorm  # which is a norm of each array
+        grads = self.layout.pack(grads) if flat else grads
         # Keras computes the same to clip, so that compilers compute it once.
         self.gradient_norm.assign(global_norm(grads))
-        return super()._clip_gradients(grads)
+        grads = super()._clip_gradients(grads)
+        return self.layout.unpack(grads) if flat else grads
 
     def _backend_increment_gradient_accumulators(self, grads, accumulated):
         for gradient, total in zip(grads, accumulated, strict=True):
@@ -167,13 +214,19 @@ class AdamW(keras.optimizers.Optimizer):
         # Keras averages after every batch; with accumulation most change nothing.
         steps = self.gradient_accumulation_steps or 1
         updated = ops.equal((self._iterations + 1) % steps, 0)
-        first = ops.equal(self.iterations, 0)
-        for variable, average in zip(
-            trainable_variables, self._model_variables_moving_average, strict=True
-        ):
-            momentum = ops.where(first, 0.0, self.ema_momentum)
+        momentum = ops.where(ops.equal(self.iterations, 0), 0.0, self.ema_momentum)
+
+        def average_of(average, variable):
             new = momentum * average + (1.0 - momentum) * variable
-            average.assign(ops.where(updated, new, ops.convert_to_tensor(average)))
+            return ops.where(updated, new, ops.convert_to_tensor(average))
+
+        averages = self._model_variables_moving_average
+        if self.flat:
+            rows = map(self.layout.pack, (averages, trainable_variables))
+            self.assign_flat(averages, [*map(average_of, *rows)])
+            return
+        for average, variable in zip(averages, trainable_variables, strict=True):
+            average.assign(average_of(average, variable))
 
     def _overwrite_model_variables_with_average_value(self, trainable_variables):
         # Copies: on JAX the next step would otherwise give the averages' memory away

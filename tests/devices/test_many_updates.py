@@ -53,6 +53,22 @@ def test_they_are_the_same(sizes):
     assert abs(one_losses[0] - one_losses[6]) > 0.01  # far above the tolerance
 
 
+@pytest.mark.parametrize("ema", [False, True])
+def test_what_an_update_makes_flat_is_flat_throughout(sizes, ema):
+    """With and without decay, weights, averages and an average of the weights."""
+    encoder = dict(sizes)["discriminator"]
+    ids = {name: sizes[name] for name in ("mask_id", "unmaskable_ids")}
+    model = MaskedLM(encoder, **ids)
+    model.compile(AdamW(0.1, use_ema=ema))
+    model.optimizer.build(model.trainable_variables)
+    layout = many_updates.layout_of(model)
+    together = [x for x in layout.positions.values() if len(x) > 1]
+    count = len(model.trainable_variables)
+    rows = 4 if ema else 3
+    assert len(together) == 2 * rows
+    assert sum(map(len, together)) == rows * count
+
+
 def test_cpus_make_one_and_accelerators_of_jax_many(monkeypatch):
     assert many_updates.most_at_once() == 1
     monkeypatch.setattr(many_updates, "accelerators", lambda: ["gpu:0"])

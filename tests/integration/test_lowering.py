@@ -1,5 +1,7 @@
 """The training step of each system can be compiled for GPUs and for TPUs."""
 
+import contextlib
+
 import keras
 import numpy as np
 import pytest
@@ -47,7 +49,7 @@ def hardware(monkeypatch):
     monkeypatch.setattr(hardware_random, "is_used", lambda: True)
 
 
-def lowered(model, data, platforms, checks=()):
+def lowered(model, data, platforms, checks=(), scope=None):
     """Returns the program of a model's training step on a batch."""
     import jax
 
@@ -63,10 +65,11 @@ def lowered(model, data, platforms, checks=()):
     shapes = jax.tree.map(
         lambda x: jax.ShapeDtypeStruct(np.shape(x), x.dtype), (state, data)
     )
-    exported = jax.export.export(
+    export = jax.export.export(
         jax.jit(model.train_step), platforms=platforms, disabled_checks=checks
-    )(*shapes)
-    return exported.mlir_module()
+    )
+    with scope or contextlib.nullcontext():
+        return export(*shapes).mlir_module()
 
 
 @pytest.mark.parametrize("system", SYSTEMS)
@@ -121,6 +124,34 @@ def test_attention_is_cudnns_where_it_has_a_kernel(changes, dtype, layers, an_h1
     program = lowered(model, (make_inputs(),), ["cuda"], checks)
     for call in calls:
         assert program.count(f"@{call}(") == layers
+
+
+@pytest.mark.parametrize(
+    ("changes", "length", "calls"),
+    [
+        ({"attention_dropout": 0.1}, 64, 2 * ENCODER["num_layers"]),
+        ({"attention_dropout": 0.1, "local_window": 8}, 64, 2 * ENCODER["num_layers"]),
+        ({"attention_dropout": 0.1}, 60, 0),
+        ({"attention_dropout": 0.1, **RELATIVE}, 64, 0),
+    ],
+)
+def test_attention_with_dropout_is_a_kernel_where_there_is_one(
+    changes, length, calls, an_h100
+):
+    import jax
+    from jax.sharding import AbstractDevice, AbstractMesh, AxisType
+
+    encoder = {**ENCODER, "max_length": 64, "num_heads": 2, "hidden_size": 32}
+    model = models.MaskedLM({**encoder, **changes}, **IDS, dtype="mixed_bfloat16")
+    call = "__gpu$xla.gpu.triton"
+    checks = [jax.export.DisabledSafetyCheck.custom_call(call)]
+    device = AbstractDevice("NVIDIA H100", num_cores=132, platform="gpu")
+    # Pallas asks it what it computes on.
+    mesh = AbstractMesh((1,), ("device",), (AxisType.Auto,), abstract_device=device)
+    scope = jax.sharding.use_abstract_mesh(mesh)
+    batch = (make_inputs(length=length),)
+    program = lowered(model, batch, ["cuda"], checks, scope)
+    assert program.count(f"@{call}(") == calls
 
 
 @pytest.mark.parametrize(

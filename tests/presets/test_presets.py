@@ -117,9 +117,7 @@ def test_precisions_that_cannot_hold_the_weights(tmp_path, sizes):
     model = UnigramElectra(sizes["discriminator"], mask_id=4, unmaskable_ids=(0, 2, 3))
     counts = np.full(50, 10**6)
     model.use_unigrams(counts)
-    with pytest.raises(
-        ValueError, match="`dtype` must be a type of floats; got"
-    ):
+    with pytest.raises(ValueError, match="`dtype` must be a type of floats; got"):
         model.save_to_preset(tmp_path / "p", dtype="int32")
     assert not (tmp_path / "p").exists()
     model.save_to_preset(tmp_path / "p", dtype="float16")

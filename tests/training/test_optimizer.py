@@ -219,6 +219,49 @@ def test_clipping_is_by_the_global_norm():
     np.testing.assert_allclose(second, [0.0, 0.8], rtol=1e-6)
 
 
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"global_clipnorm": 0.5},
+        {"clipnorm": 0.1, "bias_correction": False},
+        {"clipvalue": 0.1, "use_ema": True, "ema_momentum": 0.75},
+        {"use_ema": True, "gradient_accumulation_steps": 2, "global_clipnorm": 0.5},
+        {"rate_multipliers": {"pointwise": 0.5, "bias": 0.0}},
+    ],
+)
+@pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
+def test_flat_arrays_come_to_the_same(options, dtype):
+    """Some variables are decayed; the last one has another type."""
+    shapes = {"kernel": (3, 4), "bias": (4,), "pointwise_kernel": (4, 2), "gamma": ()}
+    found = []
+    for flat in (False, True):
+        rng = np.random.default_rng(1)
+        optimizer = AdamW(0.1, weight_decay=0.2, **options)
+        variables = [
+            keras.Variable(rng.normal(size=shape), dtype="float32", name=name)
+            for name, shape in shapes.items()
+        ]
+        variables.append(keras.Variable(rng.normal(size=5), dtype=dtype, name="table"))
+        optimizer.build(variables)
+        optimizer.flat = flat
+        for _ in range(4):
+            optimizer.apply(
+                [
+                    ops.convert_to_tensor(rng.normal(size=v.shape), v.dtype)
+                    for v in variables
+                ]
+            )
+        found.append([np.array(v, "float32") for v in variables + optimizer.variables])
+    # Only the norm of all gradients is added up in another order.
+    rtol = 1e-6 if "global_clipnorm" in options else 0
+    for variable, one, other in zip(
+        variables + optimizer.variables, *found, strict=True
+    ):
+        is_norm = variable is optimizer.gradient_norm
+        tolerance = 1e-6 if is_norm else rtol
+        np.testing.assert_allclose(one, other, rtol=tolerance, atol=rtol)
+
+
 def test_keras_calls_what_is_overridden(monkeypatch):
     """A release that no longer did would leave clipping or averaging out, silently."""
     called = set()

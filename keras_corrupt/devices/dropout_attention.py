@@ -1,0 +1,71 @@
+"""Attention with dropout that keeps no array of `[length, length]`, on GPUs with JAX.
+
+cuDNN's kernel, as JAX calls it, draws the same dropout in every step. Ours draws by the
+step's seed. It has no biases of the logits.
+"""
+
+import keras
+from keras import ops
+
+from keras_corrupt.devices import flash_attention
+
+#: What `attention_kernels` computes at once, which imports JAX.
+_BLOCK = 64
+_SIZES = (16, 32, 64, 128)
+
+
+def applies(query):
+    """Returns whether there is a kernel for queries `[batch, length, heads, size]`."""
+    length, _, size = query.shape[1:]
+    return (
+        flash_attention.is_available()
+        and keras.backend.standardize_dtype(query.dtype) in ("bfloat16", "float16")
+        and length % _BLOCK == 0
+        and size in _SIZES
+    )
+
+
+def attend(query, key, value, mask, rate, seed, interpret=False):
+    """Attends with dropout of the attention weights.
+
+    Several devices of a `keras.distribution.DataParallel` draw as one device does.
+
+    Args:
+        query: `[batch, length, heads, size]`.
+        key: Likewise.
+        value: Likewise.
+        mask: Boolean, broadcastable to `[batch, heads, length, length]`, of four axes.
+        rate: The fraction of the weights that is dropped, a float below 1.
+        seed: What the `next` of a `SeedGenerator` returned.
+        interpret: Whether to compute without a GPU, slowly.
+
+    Returns:
+        `[batch, length, heads, size]`.
+    """
+    import jax
+
+    from keras_corrupt.devices.attention_kernels import attention
+
+    if jax.dtypes.issubdtype(seed.dtype, jax.dtypes.prng_key):
+        seed = jax.random.key_data(seed)
+
+    def attend_texts(query, key, value, mask, texts, seed):
+        return attention(query, key, value, mask, texts, seed, rate, interpret)
+
+    distribution = keras.distribution.distribution()
+    if distribution is not None:  # Each device computes its own texts.
+        rows = jax.sharding.PartitionSpec(distribution.batch_dim_name)
+        whole = jax.sharding.PartitionSpec()
+        attend_texts = jax.shard_map(
+            attend_texts,
+            mesh=distribution.device_mesh.backend_mesh,
+            in_specs=(rows, rows, rows, rows, rows, whole),
+            out_specs=rows,
+            check_vma=False,
+        )
+        mask = ops.broadcast_to(mask, (query.shape[0], *mask.shape[1:]))
+    return attend_texts(
+        *(query, key, value, ops.cast(mask, "int8")),
+        ops.arange(query.shape[0], dtype="int32"),
+        seed[:2],
+    )

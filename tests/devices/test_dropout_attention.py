@@ -1,0 +1,117 @@
+"""Attention with dropout, interpreted, attends as the plain form with its mask."""
+
+import contextlib
+
+import keras
+import numpy as np
+import pytest
+from keras import ops
+
+from keras_corrupt.devices import dropout_attention, flash_attention
+
+pytestmark = pytest.mark.skipif(
+    keras.backend.backend() != "jax", reason="the kernel is JAX's"
+)
+
+#: Of the second text all keys are hidden, as in texts that only fill a batch.
+PADDING = (np.arange(128) < np.array([[100], [0]]))[:, None, None]
+NEAR = np.abs(np.arange(128)[:, None] - np.arange(128)) < 20
+SHAPE = (2, 128, 3, 16)
+SEED = np.array([7, 9], "uint32")
+
+
+def kept(rate, seed=SEED, shape=SHAPE):
+    """Returns which weights stay: boolean `[batch, heads, length, length]`."""
+    import jax.numpy as jnp
+
+    from keras_corrupt.devices import attention_kernels
+
+    batch, length, heads, _ = shape
+    numbers = jnp.arange(batch * heads).reshape(batch, heads, 1, 1)
+    positions = jnp.arange(length)
+    return np.array(
+        attention_kernels.kept(
+            seed, numbers, positions[:, None], positions[None, :], rate
+        )
+    )
+
+
+def plain(query, key, value, mask, stays, rate):
+    logits = ops.einsum("bqhd,bkhd->bhqk", query, key) / query.shape[-1] ** 0.5
+    weights = ops.softmax(ops.where(mask, logits, -1e9))
+    weights = ops.where(stays, weights / (1 - rate), 0.0)
+    return ops.einsum("bhqk,bkhd->bqhd", weights, value)
+
+
+@pytest.mark.parametrize(
+    ("mask", "distributed"),
+    [(PADDING, False), (NEAR[None, None], False), (NEAR & PADDING, True)],
+)
+def test_it_attends_as_the_plain_form_with_the_same_mask(mask, distributed):
+    import jax
+
+    rng = np.random.default_rng(0)
+    query, key, value, weights = rng.normal(size=(4, *SHAPE)).astype("float32")
+    mask, seed = ops.convert_to_tensor(mask), ops.convert_to_tensor(SEED)
+    stays = kept(0.3)
+
+    def ours(query, key, value):
+        found = dropout_attention.attend(
+            query, key, value, mask, 0.3, seed, interpret=True
+        )
+        return ops.sum(found * weights), found
+
+    def theirs(query, key, value):
+        found = plain(query, key, value, mask, stays, 0.3)
+        return ops.sum(found * weights), found
+
+    scope = contextlib.nullcontext()
+    if distributed:
+        devices = keras.distribution.list_devices()[:1]
+        scope = keras.distribution.DataParallel(devices=devices).scope()
+    results = []
+    for function in (ours, theirs):
+        with scope if function is ours else contextlib.nullcontext():
+            step = jax.jit(jax.value_and_grad(function, (0, 1, 2), has_aux=True))
+            (_, attended), gradients = step(query, key, value)
+        results.append([attended, *gradients])
+    for a, b in zip(*results, strict=True):
+        np.testing.assert_allclose(a, b, atol=2e-6)
+
+
+@pytest.mark.parametrize("rate", [0.1, 0.5])
+def test_the_rate_is_dropped_and_nothing_depends_on_its_neighbours(rate):
+    stays = kept(rate, shape=(4, 256, 4, 1)).astype("float64")
+    spread = (rate * (1 - rate)) ** 0.5
+    assert stays.mean() == pytest.approx(1 - rate, abs=5 * spread / stays.size**0.5)
+    for axis in range(4):  # texts, heads, queries, keys
+        size = stays.shape[axis]
+        others = tuple(a for a in range(4) if a != axis)
+        error = spread / (stays.size / size) ** 0.5
+        np.testing.assert_allclose(stays.mean(axis=others), 1 - rate, atol=5 * error)
+        left, right = (np.take(stays, np.arange(size - 1) + i, axis) for i in (0, 1))
+        correlation = np.corrcoef(left.ravel(), right.ravel())[0, 1]
+        assert abs(correlation) < 5 / left.size**0.5
+
+
+def test_each_seed_drops_others():
+    seeds = [SEED, SEED + np.array([1, 0], "uint32"), SEED + np.array([0, 1], "uint32")]
+    found = [kept(0.5, seed).ravel() for seed in seeds]
+    for one, other in ((0, 1), (0, 2), (1, 2)):
+        assert (found[one] == found[other]).mean() == pytest.approx(0.5, abs=0.01)
+
+
+@pytest.mark.parametrize(
+    ("shape", "dtype", "applies"),
+    [
+        ((4, 128, 2, 64), "bfloat16", True),
+        ((4, 128, 2, 64), "float32", False),
+        ((4, 96, 2, 64), "bfloat16", False),
+        ((4, 128, 2, 48), "bfloat16", False),
+    ],
+)
+def test_what_it_has_a_kernel_for(monkeypatch, shape, dtype, applies):
+    query = ops.zeros(shape, dtype)
+    assert not dropout_attention.applies(query)  # without a GPU
+    monkeypatch.setattr(flash_attention, "is_available", lambda: True)
+    assert dropout_attention.applies(query) == applies
