@@ -86,7 +86,7 @@ def program(model):
             logs, state = model.train_step(state, batch)
             return layout.pack(jax.tree.leaves(state)), logs
 
-        model.optimizer.flat = True
+        model.optimizer.flat = bool(getattr(model.optimizer, "flat_variables", ()))
         try:
             flat = layout.pack(jax.tree.leaves(state))
             flat, logs = jax.lax.scan(update, flat, batches)

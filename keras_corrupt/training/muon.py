@@ -44,6 +44,9 @@ class Muon(AdamW):
     >>> optimizer = Muon(1e-3, weight_decay=0.1, global_clipnorm=1.0)
     """
 
+    #: Matrices of one shape are stacked, so that no array is flat.
+    flat_variables = ()
+
     def __init__(
         self,
         learning_rate=1e-3,

@@ -6,7 +6,7 @@ import pytest
 
 from keras_corrupt.devices import many_updates
 from keras_corrupt.models import MaskedLM
-from keras_corrupt.training import AdamW, WarmupLinearDecay
+from keras_corrupt.training import AdamW, Muon, WarmupLinearDecay
 
 RNG = np.random.default_rng(0)
 #: Three batches of one shape, one of another, and what is left of an epoch.
@@ -14,7 +14,7 @@ LENGTHS = 20, 20, 20, 20, 12, 20, 20
 BATCHES = [RNG.integers(5, 50, (2, length)).astype("int32") for length in LENGTHS]
 
 
-def fitted(sizes, at_once):
+def fitted(sizes, at_once, optimizer_class):
     """Returns a model's weights, losses by update, and metrics."""
     keras.utils.set_random_seed(0)
     encoder = sizes.pop("discriminator")
@@ -22,7 +22,7 @@ def fitted(sizes, at_once):
     model = MaskedLM(encoder, **sizes)  # draws nothing that depends on what it computes
     # A large epsilon: Adam would magnify the rounding errors of tiny gradients.
     schedule = WarmupLinearDecay(0.2, 20, 2)
-    optimizer = AdamW(schedule, epsilon=1e-3, global_clipnorm=1.0)
+    optimizer = optimizer_class(schedule, epsilon=1e-3, global_clipnorm=1.0)
     model.compile(optimizer, jit_compile=True, steps_per_execution=at_once)
     losses = {}
     callback = keras.callbacks.LambdaCallback(
@@ -40,9 +40,10 @@ def fitted(sizes, at_once):
 
 
 @pytest.mark.skipif(keras.backend.backend() != "jax", reason="a program of JAX")
-def test_they_are_the_same(sizes):
-    weights, losses, metrics = fitted(dict(sizes), at_once=3)
-    one_weights, one_losses, one_metrics = fitted(dict(sizes), at_once=1)
+@pytest.mark.parametrize("optimizer", [AdamW, Muon])
+def test_they_are_the_same(sizes, optimizer):
+    weights, losses, metrics = fitted(dict(sizes), 3, optimizer)
+    one_weights, one_losses, one_metrics = fitted(dict(sizes), 1, optimizer)
     for one, other in zip(one_weights, weights, strict=True):
         np.testing.assert_allclose(one, other, rtol=1e-4, atol=2e-6)
     expected = {2: one_losses[2], 5: one_losses[5], 8: one_losses[6]}
