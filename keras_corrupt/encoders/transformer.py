@@ -44,10 +44,10 @@ class TransformerEncoder(TextModel):
         num_heads: Number of attention heads; divides `hidden_size`.
         embedding_size: Width of the embeddings; `hidden_size` if not given.
         max_length: Number of positions, the longest sequence it can read.
-        num_segments: Number of segment ids; 0 for no table, where segment ids play no
-            part.
+        num_segments: Number of segment ids; 0 if they play no part.
         dropout: Dropout rate of the embeddings and of the sub-layers.
-        attention_dropout: Dropout rate of the attention probabilities.
+        attention_dropout: Dropout rate of the attention probabilities. With 0 cuDNN
+            attends on GPUs with JAX: an update of base took 30% less time on an H200.
         initializer_range: Standard deviation of the initial weights.
         approximate_gelu: Whether the activation is gelu's tanh approximation, as in
             KerasHub, and not gelu itself, as in the released ELECTRA and in Hugging
