@@ -28,7 +28,11 @@ import tyro
 from jax.experimental import topologies
 
 import keras_corrupt
-from keras_corrupt.devices import flash_attention, hardware_random
+from keras_corrupt.devices import (
+    dropout_attention,
+    flash_attention,
+    hardware_random,
+)
 from keras_corrupt.devices.many_updates import program
 from keras_corrupt.training import AdamW
 
@@ -87,6 +91,7 @@ def training_program(settings):
     hardware_random.is_used = lambda: True
     has_kernel = settings.target == "h100" and settings.attention == "kernel"
     flash_attention.is_available = lambda: has_kernel
+    os.environ[dropout_attention.SWITCH] = settings.attention
     cls = getattr(keras_corrupt.models, settings.system)
     model = cls.from_preset(settings.size, dtype=settings.dtype)
     model.compile(AdamW(1e-4, global_clipnorm=1.0), jit_compile=True)

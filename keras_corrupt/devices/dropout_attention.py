@@ -2,13 +2,20 @@
 
 cuDNN's kernel, as JAX calls it, draws the same dropout in every step. Ours draws by the
 step's seed. It has no biases of the logits.
+
+No GPU has run it yet, so that it is off unless the environment variable
+`KERAS_CORRUPT_DROPOUT_ATTENTION` is `kernel`.
 """
+
+import os
 
 import keras
 from keras import ops
 
 from keras_corrupt.devices import flash_attention
 
+#: The environment variable that turns the kernel on if it is "kernel".
+SWITCH = "KERAS_CORRUPT_DROPOUT_ATTENTION"
 #: What `attention_kernels` computes at once, which imports JAX.
 _BLOCK = 64
 _SIZES = (16, 32, 64, 128)
@@ -18,7 +25,8 @@ def applies(query):
     """Returns whether there is a kernel for queries `[batch, length, heads, size]`."""
     length, _, size = query.shape[1:]
     return (
-        flash_attention.is_available()
+        os.environ.get(SWITCH) == "kernel"
+        and flash_attention.is_available()
         and keras.backend.standardize_dtype(query.dtype) in ("bfloat16", "float16")
         and length % _BLOCK == 0
         and size in _SIZES

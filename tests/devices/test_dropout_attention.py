@@ -114,4 +114,6 @@ def test_what_it_has_a_kernel_for(monkeypatch, shape, dtype, applies):
     query = ops.zeros(shape, dtype)
     assert not dropout_attention.applies(query)  # without a GPU
     monkeypatch.setattr(flash_attention, "is_available", lambda: True)
+    assert not dropout_attention.applies(query)  # not turned on
+    monkeypatch.setenv(dropout_attention.SWITCH, "kernel")
     assert dropout_attention.applies(query) == applies

@@ -7,7 +7,12 @@ import numpy as np
 import pytest
 
 from keras_corrupt import models
-from keras_corrupt.devices import flash_attention, hardware_random, splash_attention
+from keras_corrupt.devices import (
+    dropout_attention,
+    flash_attention,
+    hardware_random,
+    splash_attention,
+)
 from keras_corrupt.training import AdamW
 from tests.conftest import SIZES, make_inputs
 from tests.cross_view.conftest import (
@@ -136,11 +141,12 @@ def test_attention_is_cudnns_where_it_has_a_kernel(changes, dtype, layers, an_h1
     ],
 )
 def test_attention_with_dropout_is_a_kernel_where_there_is_one(
-    changes, length, calls, an_h100
+    changes, length, calls, an_h100, monkeypatch
 ):
     import jax
     from jax.sharding import AbstractDevice, AbstractMesh, AxisType
 
+    monkeypatch.setenv(dropout_attention.SWITCH, "kernel")
     encoder = {**ENCODER, "max_length": 64, "num_heads": 2, "hidden_size": 32}
     model = models.MaskedLM({**encoder, **changes}, **IDS, dtype="mixed_bfloat16")
     call = "__gpu$xla.gpu.triton"
