@@ -2,7 +2,6 @@
 
 import math
 
-import numpy as np
 from keras import ops
 
 
@@ -42,8 +41,9 @@ class FlatArrays:
         """Returns the arrays that were packed."""
         arrays = [None] * len(self.shapes)
         for flat, positions in zip(flat_arrays, self.positions.values(), strict=True):
-            ends = np.cumsum([math.prod(self.shapes[i]) for i in positions])
-            parts = ops.split(flat, ends[:-1].tolist())
-            for i, part in zip(positions, parts, strict=True):
-                arrays[i] = ops.reshape(part, self.shapes[i])
+            start = 0
+            for i in positions:
+                end = start + math.prod(self.shapes[i])
+                arrays[i] = ops.reshape(flat[start:end], self.shapes[i])
+                start = end
         return arrays
