@@ -79,6 +79,8 @@ def auc(predictions, labels):
     from sklearn.metrics import roc_auc_score
 
     _check(predictions, labels)
+    if len(set(labels)) == 1:
+        return 0.0
     return 100 * float(roc_auc_score(labels, predictions))
 
 

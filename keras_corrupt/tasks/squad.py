@@ -66,7 +66,7 @@ class SquadTask(Task):
                 raise ValueError(f"{where}: its context is empty.")
             if identity in ids:
                 raise ValueError(
-                    f"{where}: {ids[identity]} has the id {identity!r}, too."
+                    f"{where} and {ids[identity]} have one id, {identity!r}."
                 )
             if not name.startswith("test"):
                 answers, located = self._answers(row, context, where)

@@ -3,6 +3,7 @@
 import ast
 import dataclasses
 import importlib.util
+import inspect
 import os
 import re
 import runpy
@@ -140,14 +141,13 @@ def test_help_shows_the_docstring_and_explains_every_flag(path, run, capsys):
 
 def field_texts():
     """Returns the string under each field of `PretrainConfig`, which --help shows."""
-    source = Path(sys.modules[PretrainConfig.__module__].__file__).read_text()
-    (body,) = (
-        node.body
-        for node in ast.parse(source).body
-        if isinstance(node, ast.ClassDef) and node.name == "PretrainConfig"
-    )
+    bodies = [
+        ast.parse(inspect.getsource(part)).body[0].body
+        for part in PretrainConfig.__mro__[:-1]
+    ]
     return {
         field.target.id: re.sub(r"\s+", " ", text.value.value)
+        for body in bodies
         for field, text in zip(body, body[1:], strict=False)
         if isinstance(field, ast.AnnAssign)
         and isinstance(text, ast.Expr)

@@ -52,6 +52,9 @@ def test_constant_predictions_give_a_number_and_no_warning(name):
             assert metric([np.nan, 1, 2], [0.0, 1, 5]) == 0
             nearly = [1.0, 1 + 2e-16, 1 + 4e-16]
             assert -100 <= metric(nearly, [0.0, 1, 5]) <= 100
+        elif name == "auc":
+            assert metric([0.5, 0.5], [0, 1]) == 50
+            assert metric([0.5, 0.5], [1, 1]) == 0
         else:
             wrong = {"accuracy": 0, "f1": 0, "macro_f1": 0, "matthews": 0}
             assert metric(["0", "0"], ["1", "1"]) == wrong[name]
