@@ -84,37 +84,30 @@ def tasks(config):
         raise ValueError("`template` is for a file of your own, not for `benchmark`.")
     if config.benchmark:
         return [DomainTask(config.benchmark, config.data)]
-    if config.multi_label and (config.regression or config.template):
+    if config.multi_label and (
+        config.regression or config.score_range or config.template
+    ):
         raise ValueError(
-            "`multi_label` goes neither with `regression` nor with a `template`."
+            "`multi_label` is for labels without a score: leave out `regression`, "
+            "`score_range` and `template`."
         )
     names = (config.text, config.second_text, config.label, config.id)
     if config.text.isdecimal():  # the file has no header
         names = [int(name) if (name or "").isdecimal() else name for name in names]
+    table = {
+        "train": config.train,
+        "columns": Columns(*names),
+        "dev": config.dev,
+        "test": config.test,
+        "labels": config.labels,
+        "dev_fraction": config.dev_fraction,
+        "name": config.name,
+        "balance": config.balance,
+    }
     if config.multi_label:
-        task = MultiLabelTask(
-            config.train,
-            Columns(*names),
-            dev=config.dev,
-            test=config.test,
-            labels=config.labels,
-            separator=config.separator,
-            dev_fraction=config.dev_fraction,
-            name=config.name,
-            balance=config.balance,
-        )
-        return [task]
+        return [MultiLabelTask(**table, separator=config.separator)]
     task = TableTask(
-        config.train,
-        Columns(*names),
-        dev=config.dev,
-        test=config.test,
-        labels=config.labels,
-        regression=config.regression,
-        score_range=config.score_range,
-        dev_fraction=config.dev_fraction,
-        name=config.name,
-        balance=config.balance,
+        **table, regression=config.regression, score_range=config.score_range
     )
     if config.template:
         task = prompted(task, config.template, config.label_words)
