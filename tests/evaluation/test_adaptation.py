@@ -137,7 +137,7 @@ def test_what_is_wrong_shows_before_training(run, tmp_path, preset):
     task = ["--task", tmp_path / "train.csv", "--label", "animal"]
     towers = refused(*task, "--init_from", tmp_path / "towers")
     assert "TwoTower has two towers" in towers
-    assert "`seeds` must be 1 or more" in refused(*task, "--seeds", 0)
+    assert "--seeds 0 must be at least 1" in refused(*task, "--seeds", 0)
     assert "there is no setting rate" in refused(*task, "--settings", "rate", 1)
 
 
