@@ -240,7 +240,12 @@ def labels(runs):
     """Returns what each run's settings have of their own, the seed left out."""
     flat = [flattened(settings) for settings, _ in runs]
     names = sorted({name for settings in flat for name in settings} - {"seed"})
-    differ = [n for n in names if len({str(settings.get(n)) for settings in flat}) > 1]
+    differ = [
+        name
+        for name in names
+        # A network without an option has its default; other fields came later.
+        if len({str(s.get(name)) for s in flat if name in s or "." in name}) > 1
+    ]
     return [", ".join(f"{n} {settings.get(n)}" for n in differ) for settings in flat]
 
 

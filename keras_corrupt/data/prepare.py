@@ -73,8 +73,8 @@ def prepare_dataset(
         ValueError: If an argument is out of range or the vocabulary is unusable.
     """
     plan = Plan(corpus, **settings)
-    check_bounds({"workers": workers}, BOUNDS)
-    check_bounds({"shard_bytes": shard_bytes}, {"shard_bytes": Bounds(1)})
+    bounds = {"workers": BOUNDS["workers"], "shard_bytes": Bounds(1)}
+    check_bounds({"workers": workers, "shard_bytes": shard_bytes}, bounds)
     output = Path(output)
     sources = plan.sources()
     given = plan.given_tokenizer()
