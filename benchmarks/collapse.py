@@ -246,7 +246,7 @@ def labels(runs):
         # A network without an option has its default; other fields came later.
         if len({str(s.get(name)) for s in flat if name in s or "." in name}) > 1
     ]
-    return [", ".join(f"{n} {settings.get(n)}" for n in differ) for settings in flat]
+    return [", ".join(f"{n} {s[n]}" for n in differ if n in s) for s in flat]
 
 
 def flattened(settings, prefix=""):
