@@ -163,7 +163,7 @@ def computations_of(text):
 
 
 def kernels(computations, name):
-    """Counts the kernels of a computation, those of what it calls included."""
+    """Counts the kernels of a computation and of all computations that it calls."""
     counts = collections.Counter()
     for own_name, operation, rest in computations[name]:
         if operation in ("while", "call", "conditional"):

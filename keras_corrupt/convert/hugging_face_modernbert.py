@@ -116,7 +116,7 @@ def _as_ours(weights, config, vocabulary_size):
     found = _by_name(weights)
     biases = {n for n in found if n.startswith(_PREFIX) and n.endswith(".bias")}
     if not (config.get("attention_bias") or config.get("mlp_bias")):
-        # Norms have biases for the head's alone, if those of the encoder are zeros.
+        # The head's norm needs biases; the encoder's norms have them as zeros then.
         if not any(found[name][1]().any() for name in biases):
             found = {name: entry for name, entry in found.items() if name not in biases}
             biases = set()
@@ -210,8 +210,8 @@ def is_like(encoder):
 def contents(model):
     """Returns what `config.json` and `model.safetensors` hold of a model.
 
-    A `MaskedLM` is written with its head, and so are fine-tuned models. Of others the
-    encoder is written: ModernBERT has no head for replaced tokens.
+    The files hold the head of a `MaskedLM` and of a fine-tuned model. They hold the
+    encoder alone of other models: ModernBERT has no head for replaced tokens.
 
     Args:
         model: A model of ours, not of several tasks.

@@ -123,7 +123,7 @@ def stage(source, folder, destination, to=OURS, **options):
         folder: A directory to make them in.
         destination: The `Destination`.
         to: The format.
-        options: Those of `convert`.
+        options: Options of `convert`.
 
     Returns:
         Revision -> directory; the revision of `source` itself is `None`.

@@ -5,9 +5,9 @@ digits, in fewer passes over memory. Each loop goes once over its arrays, on all
 forward and backward: what it keeps for a row stays in the processor's cache, and
 dropout's chance is computed where it is used. The matrix products are TensorFlow's.
 
-`table` says what is replaced. The loops stand in the files of the kernels and are made
-of `numbers`. `program` makes an operation of a loop, `native` what TensorFlow calls,
-`pieces` what `threads` run; `compiling` caches what Numba compiles.
+`table` lists the functions and layers that kernels replace. Each kernel's file has its
+loops, made of `numbers`. `program` makes an operation of a loop, `native` what
+TensorFlow calls, `pieces` what `threads` run; `compiling` caches what Numba compiles.
 
 The kernels load when a first step asks for them, and where they cannot, steps go on
 without them. They cannot be part of a step that XLA compiles as a whole, and outside a

@@ -106,7 +106,7 @@ class HuggingFaceSource(Source):
                 yield f"row {number}", row.get(self.text_column)
         except CorpusError:
             raise
-        except Exception as error:  # it has its own, and those of file systems
+        except Exception as error:  # the library's own errors, and file systems' errors
             raise self._unreadable(error, number) from error
 
     def _unreadable(self, error: Exception, number: int = 0) -> CorpusError:

@@ -141,7 +141,7 @@ class _Head:
     """What a kernel reads of one text's head.
 
     Args:
-        refs: Those of query, key, value, mask, texts and seed.
+        refs: References to query, key, value, mask, texts and seed.
         rate: The fraction that is dropped.
         heads: Number of heads.
     """

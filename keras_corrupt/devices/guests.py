@@ -51,7 +51,7 @@ def replaceable(function):
 
 @contextlib.contextmanager
 def replaced(replacements):
-    """Replaces functions in what is traced or run inside.
+    """Replaces functions while a block of code is traced or run.
 
     Args:
         replacements: A dict as guests return it.

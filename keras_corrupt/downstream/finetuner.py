@@ -15,14 +15,8 @@ import numpy as np
 from tqdm import tqdm
 
 from keras_corrupt.downstream import kept_results, results
-from keras_corrupt.downstream.candidate_ranker import CandidateRanker
-from keras_corrupt.downstream.multi_label_classifier import MultiLabelClassifier
+from keras_corrupt.downstream.kinds import model_class
 from keras_corrupt.downstream.optimizer import compiled, set_back
-from keras_corrupt.downstream.prompt_classifier import PromptClassifier
-from keras_corrupt.downstream.sentence_encoder import SentenceEncoder
-from keras_corrupt.downstream.span_extractor import SpanExtractor
-from keras_corrupt.downstream.text_classifier import TextClassifier
-from keras_corrupt.downstream.token_tagger import TokenTagger
 from keras_corrupt.files.whole import whole_file
 from keras_corrupt.models.fine_tuning import size_of
 from keras_corrupt.models.pretrainer import Pretrainer
@@ -33,17 +27,6 @@ from keras_corrupt.training.out_of_memory import (
     memory_remedies,
     of_fine_tuning,
 )
-
-#: Kind of a task -> class of its model.
-MODELS = {
-    "text_classification": TextClassifier,
-    "multi_label_classification": MultiLabelClassifier,
-    "tagging": TokenTagger,
-    "span_extraction": SpanExtractor,
-    "candidate_ranking": CandidateRanker,
-    "prompts": PromptClassifier,
-    "sentence_similarity": SentenceEncoder,
-}
 
 
 class Finetuner:
@@ -358,20 +341,6 @@ def fit(model, batches, what):
         )
         history = model.fit(batches, verbose=0, shuffle=False, callbacks=[progress])
     return history.history["loss"][0]
-
-
-def model_class(task):
-    """Returns the class of a task's model.
-
-    Raises:
-        ValueError: The task brings none, and there is none for its kind.
-    """
-    if task.model is None and task.kind not in MODELS:
-        raise ValueError(
-            f"The task {task.name} is of the kind {task.kind!r}, but there are models "
-            f"for {', '.join(MODELS)} alone. Give it a `model`, a `DownstreamModel`."
-        )
-    return task.model or MODELS[task.kind]
 
 
 def pretraining_class(name):

@@ -95,6 +95,8 @@ class DownstreamModel(TextModel):
     vocabulary_head = None
     #: Names of the constructor arguments that decide the head's shape and meaning.
     head_arguments = ()
+    #: Names of further arguments that belong to these: a new head has their defaults.
+    label_arguments = ()
     #: The target that an array of targets is, where there can be such a one.
     target_name = None
     #: Names of the soft targets that have a row, or a number, for each token.
@@ -333,9 +335,8 @@ class DownstreamModel(TextModel):
             config = start.get_config() if same_class else {}
             if any(name in arguments for name in cls.head_arguments):
                 # A head is described as a whole: labels take a score's place.
-                config = {
-                    k: v for k, v in config.items() if k not in cls.head_arguments
-                }
+                replaced = (*cls.head_arguments, *cls.label_arguments)
+                config = {k: v for k, v in config.items() if k not in replaced}
             config |= cls.arguments_of(start)
             config["encoder"] = start.encoder.architecture
             config["pretrained_by"] = (

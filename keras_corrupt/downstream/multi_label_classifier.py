@@ -36,6 +36,7 @@ class MultiLabelClassifier(DownstreamModel):
     """
 
     head_arguments = ("labels",)
+    label_arguments = ("threshold", "label_weights")
 
     def __init__(
         self, encoder, tokenizer, labels, threshold=0.5, label_weights=None, **kwargs

@@ -96,7 +96,7 @@ class SentenceEncoder(DownstreamModel):
         """Returns a `tf.data.Dataset` for `fit`.
 
         Args:
-            features: Those of pairs, or of pairs with a hard negative.
+            features: Features of pairs, or of pairs with a hard negative.
             batch_size: Pairs in a batch.
             seed: See `make_batches`.
 
@@ -106,7 +106,7 @@ class SentenceEncoder(DownstreamModel):
         counts = np.bincount([feature.example for feature in features] or [0])
         if counts.min() < 2 or counts.min() != counts.max():
             raise ValueError(
-                "`features` must be those of examples that all have two texts, or that "
+                "`features` must come from examples that all have two texts, or that "
                 "all have three."
             )
         if counts[0] == 2 and min(batch_size, len(counts)) < 2:

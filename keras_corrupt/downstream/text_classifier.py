@@ -38,6 +38,7 @@ class TextClassifier(DownstreamModel):
     """
 
     head_arguments = ("labels", "score_range", "score_activation")
+    label_arguments = ("label_weights",)
 
     def __init__(
         self,

@@ -20,8 +20,8 @@ def text_features(tokenizer, examples, targets, max_length):
         A list of `Feature`, one for each example.
 
     Raises:
-        ValueError: An example is something else, or their number is not that of
-            `targets`.
+        ValueError: An example is something else, or `targets` are more or fewer than
+            the examples.
     """
     pairs = text_tuples(examples, "examples")
     if targets is None:

@@ -63,7 +63,8 @@ def cross_entropy_gradients(products, bias, target_ids, upstream):
         upstream: float32 `[...]`, the loss's gradient.
 
     Returns:
-        Those of `products`, in their type, and of `bias`, float32 `[vocabulary]`.
+        The gradients of `products`, in their type, and of `bias`, float32
+        `[vocabulary]`.
     """
     softmax = ops.softmax(output_logits(products, bias))
     is_target = ops.one_hot(target_ids, products.shape[-1], dtype="float32")

@@ -72,7 +72,7 @@ def pairs_of_tables(
             curve, from first texts with the second text of the next pair.
         score: The column of the scores.
         dev_fraction: The share of `train` to hold out where there is no `dev`.
-        options: Those of `SentencePairs`, but for its splits and metrics.
+        options: Arguments of `SentencePairs`, but for its splits and metrics.
 
     Returns:
         A `SentencePairs`.

@@ -27,7 +27,7 @@ class Columns:
         second_text: That of the second text, for pairs.
         label: That of the label or score; `None` for texts to be labelled.
         id: That of what identifies the row; `None` to count rows from 0.
-        third_text: That of a third text, such as a hard negative.
+        third_text: The column of a third text, such as a hard negative.
     """
 
     text: str | int

@@ -88,7 +88,7 @@ class Muon(AdamW):
         super()._backend_update_step(*rest, learning_rate)
         rate = ops.cast(learning_rate, "float32")
         for shape, same in of_shape.items():
-            # Those of one shape are multiplied together: devices do few things faster.
+            # One product multiplies all matrices of a shape: fewer products are faster.
             updates = orthogonal(ops.stack([self._ahead(i, g) for i, _, g in same]))
             updates = SCALE * max(shape) ** 0.5 * updates
             for number, (index, variable, _) in enumerate(same):
@@ -112,8 +112,8 @@ def orthogonal(matrices):
     """Returns matrices whose singular values are all about 1, by Newton and Schulz.
 
     Singular vectors stay as they are. The iterations do not converge: the singular
-    values of the result are from 0.7 to 1.2, but for those of the input that are
-    hundreds of times below the largest.
+    values of the result are from 0.7 to 1.2. Smaller ones remain where the input's are
+    hundreds of times below its largest.
 
     Args:
         matrices: Float `[..., n, m]`.

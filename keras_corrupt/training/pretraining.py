@@ -135,7 +135,8 @@ class PretrainingRun(Run):
         self.held_out = HeldOut(self.validation, mixed, config, self.devices, model)
         self.unigram = unigram_of(info, self.validation, model)
         stable = last_stable_step(config)
-        self.checkpoints, checkpoints.last_stable_step = checkpoints, stable
+        checkpoints.last_stable_step = stable
+        self.checkpoints = checkpoints
         self.kept = KeptPresets(
             model,
             self.output / "presets",
@@ -143,10 +144,8 @@ class PretrainingRun(Run):
             self.devices,
             also=stable and stable // config.interval * config.interval,
         )
-        self.all_trained, self.loss_weights = (
-            model.trainable_variables,
-            model.loss_weights,
-        )
+        self.all_trained = model.trainable_variables
+        self.loss_weights = model.loss_weights
         self.before = None
         return model
 

@@ -42,7 +42,7 @@ class Run:
         return settings
 
     def attempt(self, once):
-        """Calls `once` with the run, and again with another where one fails."""
+        """Calls `once` with the run; a kind may call it again with other settings."""
         return once(self)
 
     def guards(self):

@@ -154,7 +154,7 @@ class Tracker:
         try:
             action()
             return True
-        except Exception as error:  # each service has its own, and those of networks
+        except Exception as error:  # a service's own errors, and networks' errors
             if not self.warned:
                 print(
                     f"\nWarning: --{self.key} does not follow this run "

@@ -106,8 +106,8 @@ def test_what_is_left_out_is_counted(write_corpus, settings, tmp_path):
 
 def test_unknown_flags_are_errors(corpus, tmp_path):
     flags = ["--corpus", corpus, "--output", str(tmp_path / "x")]
-    with pytest.raises(SystemExit, match="unknown flag --vocabulary_sise=3"):
-        beam.main([*flags, "--vocabulary_sise=3"])
+    with pytest.raises(SystemExit, match="unknown flag --vocabulary-sise=3"):
+        beam.main([*flags, "--vocabulary-sise=3"])
     assert not (tmp_path / "x").exists()
 
 

@@ -13,7 +13,7 @@ pytestmark = pytest.mark.skipif(
     keras.backend.backend() != "jax", reason="the kernel is JAX's"
 )
 
-#: Of the second text all keys are hidden, as in texts that only fill a batch.
+#: All keys of the second text are hidden, as in texts that only fill a batch.
 PADDING = (np.arange(128) < np.array([[100], [0]]))[:, None, None]
 NEAR = np.abs(np.arange(128)[:, None] - np.arange(128)) < 20
 SHAPE = (2, 128, 3, 16)

@@ -81,6 +81,18 @@ def test_presets_have_labels_and_threshold(classifier, tmp_path):
     assert loaded.predictions(TEXTS) == classifier.predictions(TEXTS)
 
 
+def test_new_labels_have_new_weights_and_threshold(classifier, tokenizer, tmp_path):
+    classifier.threshold, classifier.label_weights = 0.25, [1.0, 2.0, 3.0]
+    classifier.save_to_preset(tmp_path / "several")
+    one = TextClassifier(ENCODER, tokenizer, ["cat", "dog"], label_weights=[1.0, 2.0])
+    one.save_to_preset(tmp_path / "one")
+    for cls, name in ((MultiLabelClassifier, "several"), (TextClassifier, "one")):
+        whole = cls.from_preset(tmp_path / name)
+        assert whole.label_weights[1] == 2.0
+        new = cls.from_preset(tmp_path / name, labels=["a", "b", "c", "d"])
+        assert new.label_weights is None and getattr(new, "threshold", 0.5) == 0.5
+
+
 def test_a_run_learns_both_labels(config, tmp_path):
     """Sentences are put together, so that they have one animal, two, or one twice."""
     paths = {}
