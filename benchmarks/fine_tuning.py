@@ -57,6 +57,10 @@ class Settings:
     """Training examples of a task, at most."""
     max_dev_examples: int = 2000
     """Development examples of a task, at most."""
+    learning_rate: float = 5e-4
+    """Peak of the learning rate."""
+    epochs: tuple[int, int] = (5, 10)
+    """Passes over large and over small training sets."""
     dtype: str = "mixed_bfloat16"
     """Precision."""
     dropout: float | None = None
@@ -88,7 +92,7 @@ def tasks(settings, names):
 def scores(settings, preset, column):
     """Fine-tunes on all tasks: name -> (metric, score of each seed)."""
     found = {}
-    for names, epochs in ((LONG, 5), (SHORT, 10)):
+    for names, epochs in zip((LONG, SHORT), settings.epochs, strict=True):
         config = FinetuneConfig(
             preset=preset,
             output=f"{settings.output}/{column}/{epochs}",
@@ -100,7 +104,7 @@ def scores(settings, preset, column):
             max_dev_examples=settings.max_dev_examples,
             dtype=settings.dtype,
             settings={
-                "learning_rate": 5e-4,
+                "learning_rate": settings.learning_rate,
                 "epochs": epochs,
                 "weight_decay": 0.01,
                 "report": "best",
