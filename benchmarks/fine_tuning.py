@@ -92,6 +92,7 @@ def tasks(settings, names):
 def scores(settings, preset, column):
     """Fine-tunes on all tasks: name -> (metric, score of each seed)."""
     found = {}
+    own = {} if settings.dropout is None else {"dropout": settings.dropout}
     for names, epochs in zip((LONG, SHORT), settings.epochs, strict=True):
         config = FinetuneConfig(
             preset=preset,
@@ -108,7 +109,7 @@ def scores(settings, preset, column):
                 "epochs": epochs,
                 "weight_decay": 0.01,
                 "report": "best",
-                "dropout": settings.dropout,
+                **own,
             },
         )
         if wanted := list(tasks(settings, names)):
