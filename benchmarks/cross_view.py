@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 
 from keras_corrupt import cross_view
-from keras_corrupt.cross_view.images import run as images
+from keras_corrupt.cross_view.images import setup as images
 from keras_corrupt.cross_view.run import sentences
 
 
@@ -57,14 +57,18 @@ class CrossViewSettings:
             own |= {"preset": preset, "word_vectors": None, "lstm_size": None}
         return config_class(
             output=str(self.directory(name, seed)),
-            unlabelled=self.unlabelled if with_text else (),
-            max_unlabelled=self.max_unlabelled,
             steps=steps,
             interval=max(steps // 5, 1),
             batch_size=self.batch_size,
             ema=self.ema,
             seed=seed,
-            **{"preset": self.preset} | options | own,
+            **{
+                "preset": self.preset,
+                "unlabelled": self.unlabelled if with_text else (),
+                "max_unlabelled": self.max_unlabelled,
+            }
+            | options
+            | own,
         )
 
     def all_seeds(self):

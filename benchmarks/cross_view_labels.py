@@ -6,10 +6,13 @@
         --dev val.en val.de --unlabelled wiki.txt --options labelled_dropout 0.2 \\
         --output RESULTS
 
-All learn from the same first sentences of the training file, in as many updates, of
-which every second one is unlabelled where there is text (Clark's thesis, figure 4.5).
-`--methods` has its baselines and ablations, too. What counts is the last average of the
-weights, on the sentences to evaluate on. Called again, it goes on where it was stopped.
+All learn from the same first sentences of the training file (Clark's thesis, figure
+4.5). Where there is text, the first updates are on labels, then every second one is.
+`--methods` has the thesis's baselines and ablations, too, and controls: Cross-View
+Training with as many updates on labels as the supervised run has in all, supervised
+learning with as many updates as that run, and that run without further text. The last
+average of the weights is scored on the sentences to evaluate on. Called again, it goes
+on where it was stopped.
 """
 
 import csv
@@ -21,13 +24,20 @@ import numpy as np
 import tyro
 
 from benchmarks.comparison import with_error
-from benchmarks.cross_view import CrossViewSettings, check, finish, score
+from benchmarks.cross_view import (
+    CrossViewSettings,
+    check,
+    finish,
+    score,
+    value_of,
+)
 from keras_corrupt.cross_view import (
     CrossViewConfig,
     ImageConfig,
     ParsingConfig,
     TranslationConfig,
 )
+from keras_corrupt.cross_view.presets import PRESETS
 from keras_corrupt.cross_view.tasks.dependencies import DependencyTask
 from keras_corrupt.cross_view.tasks.images import ImageTask
 from keras_corrupt.cross_view.tasks.translation import TranslationTask
@@ -86,10 +96,19 @@ METHODS = {
     "hard_targets": {"hard_targets": True},
     "confidence": {"confidence": 0.9},
     "mean_teacher": {},  # of the result's momentum, `--ema`
+    # Controls.
+    "CVT_equal_labels": {},
+    "supervised_longer": {},
+    "no_further_text": {},
     # Table 4.6, of images.
     "no_perturbation": {"perturbation": "none"},
     "random_perturbation": {"perturbation": "random"},
 }
+#: Methods whose runs have more than `--steps`: so many that a run with text has that
+#: many on labels.
+LONGER = ("CVT_equal_labels", "supervised_longer", "no_further_text")
+#: Methods that learn from labels alone.
+WITHOUT_TEXT = ("supervised", "supervised_longer")
 COLUMNS = ("labelled", "method", "seed", "score")
 
 
@@ -113,6 +132,9 @@ def configuration(method, count, seed, settings):
     """Returns the configuration of a run."""
     config_class, _ = TASKS[settings.task]
     own, start = dict(METHODS[method]), None
+    first, steps = steps_of(method, settings)
+    if method == "no_further_text":
+        own |= text_of_labelled(count, settings)
     if method == "mean_teacher":
         own["mean_teacher"] = settings.ema
     if method == "CVT_on_supervised":
@@ -121,10 +143,47 @@ def configuration(method, count, seed, settings):
         config_class,
         f"{count} {method}",
         seed,
-        with_text=method != "supervised",
+        with_text=method not in WITHOUT_TEXT,
+        steps=steps,
         start=start,
+        labelled_first=first,
         **own,
     )
+
+
+def steps_of(method, settings):
+    """Returns the updates of a run before text has its turn, and all of them."""
+    config_class, _ = TASKS[settings.task]
+    first = value_of(settings.options.get("labelled_first", "None"))
+    if first is None:
+        known = settings.preset not in PRESETS or method == "CVT_on_supervised"
+        first = 0 if known else int(config_class.LABELLED_SHARE * settings.steps)
+    more = settings.steps - first if method in LONGER else 0
+    return first, settings.steps + more
+
+
+def text_of_labelled(count, settings):
+    """Returns the settings by which a run's text is what has labels."""
+    if settings.task == "images":
+        return {"unlabelled": settings.train, "max_unlabelled": count}
+    _, make_task = TASKS[settings.task]
+    examples = make_task(settings.train, settings.dev, count).splits["train"].examples
+    lines = [x if isinstance(x, str) else " ".join(x) for x in examples]
+    path = Path(settings.output, f"{count} labelled.txt")
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text("\n".join(lines) + "\n", encoding="utf-8")
+    in_words = {} if settings.task == "translation" else {"in_words": True}
+    return {"unlabelled": (str(path),), **in_words}
+
+
+def updates_table(settings):
+    """Returns how many updates of each method are on labels, and on text."""
+    lines = ["| method | updates on labels | updates on text |", "|---|---:|---:|"]
+    for method in settings.methods:
+        first, steps = steps_of(method, settings)
+        text = 0 if method in WITHOUT_TEXT else (steps - first) // 2
+        lines.append(f"| {method} | {steps - text:,} | {text:,} |")
+    return "\n".join(lines)
 
 
 def check_start(settings):
@@ -246,7 +305,7 @@ def main(settings):
         scores[count][method].append(found)
     curves = curves_of(scores, task.main_metric, settings)
     draw(scores, curves, task.main_metric, output / "scores.png")
-    text = table(scores, task.main_metric)
+    text = f"{table(scores, task.main_metric)}\n\n{updates_table(settings)}"
     (output / "table.md").write_text(text + "\n")
     print(f"\n{text}")
 

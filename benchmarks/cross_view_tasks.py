@@ -66,14 +66,14 @@ class Runs:
     def together(self, name, with_text, **own):
         """Returns the directories of the known tasks' models on one encoder."""
         number = len(self.known)
-        labelled_first = value_of(self.settings.options.get("labelled_first", "0"))
+        first = value_of(self.settings.options.get("labelled_first", "None"))
         config = self.settings.configuration(
             CrossViewMultiTaskConfig,
             f"together {name}",
             self.seed,
             with_text,
             steps=self.settings.steps * number,
-            labelled_first=labelled_first * number,
+            labelled_first=first if first is None else first * number,
             **own,
         )
         outputs = [Path(config.output, task.name) for task in self.known]

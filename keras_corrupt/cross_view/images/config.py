@@ -62,6 +62,9 @@ class ImageConfig(CrossViewConfig):
     """That on unlabelled ones."""
     label_smoothing: float = 0.0
     """Label smoothing of the known labels."""
+    cross_view_weight: float = 0.03
+    """What the loss on images without labels, a sum over all modules, counts beside
+    the loss on labels: about their mean. 1, the thesis's, needs its many updates."""
     seed: int = 0
     """Seed of initial weights, order of images, dropout and noise."""
     # What is of text alone.

@@ -29,7 +29,8 @@ class ImageSetup:
 
     def __init__(self, task, config):
         check_task(task, config)
-        self.task, self.config, self.uncompared = task, config, config.FILES
+        self.task, self.uncompared = task, config.FILES
+        self.config = config = config.completed(pretrained=False)
         self.labelled = task.splits["train"]
         self.unlabelled = unlabelled_images(config, self.labelled.examples)
         splits = [task.splits[name].fingerprint() for name in sorted(task.splits)]

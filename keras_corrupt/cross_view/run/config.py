@@ -101,11 +101,12 @@ class CrossViewConfig:
     """The column or field of the text, in files that are no `.txt`, and data sets."""
     max_unlabelled: int = 1_000_000
     """Unlabelled sentences to use, at most; a million takes about 200 MB of memory."""
-    labelled_first: int = 0
+    labelled_first: int | None = None
     """Updates on what is labelled alone, before --unlabelled has its turn. With any,
     auxiliary modules learn labels, too, by gradients that end at what they read and
-    count in `clip_norm`. Not the thesis's: a module that has learned nothing yet
-    teaches errors, or pulls at the states of all."""
+    count in `clip_norm`. If not given, new networks have a fifth of --steps, because a
+    module that has learned nothing yet teaches errors, or pulls at the states of all;
+    encoders that are trained have 0, the thesis's."""
     cross_view_weight: float = 1.0
     """What the loss on what has no labels, a sum over all modules, counts beside that
     on labels. 1 is the thesis's."""
@@ -187,6 +188,8 @@ class CrossViewConfig:
     OF_MODEL = ()
     #: What it learns from.
     EXAMPLES = "sentences"
+    #: The share of its updates that new networks have before text has its turn.
+    LABELLED_SHARE = 0.2
 
     def shrunk(self):
         """Returns the `--smoke` form: the same path through the code, in seconds."""
@@ -195,7 +198,7 @@ class CrossViewConfig:
             preset="tiny" if self.preset in PRESETS else self.preset,
             vocabulary_size=min(self.vocabulary_size, 500),
             max_unlabelled=min(self.max_unlabelled, 100),
-            labelled_first=min(self.labelled_first, 4),
+            labelled_first=self.labelled_first and min(self.labelled_first, 4),
             steps=8,
             batch_size=8,
             interval=4,
@@ -205,6 +208,10 @@ class CrossViewConfig:
         """Returns it with what belongs to the preset where a field is not given."""
         defaults = PRETRAINED if pretrained else PUBLISHED
         missing = {n: v for n, v in defaults.items() if getattr(self, n) is None}
+        if self.labelled_first is None:
+            known = pretrained or self.preset not in PRESETS
+            share = 0 if known else self.LABELLED_SHARE
+            missing["labelled_first"] = int(share * self.steps)
         if self.dtype == "auto":
             from keras_corrupt.devices import precision  # help needs no Keras
 
@@ -235,7 +242,7 @@ class CrossViewConfig:
                 "--views is empty: nothing would learn from --unlabelled. Leave that "
                 "out for the supervised baseline."
             )
-        if self.unlabelled and self.labelled_first >= self.steps:
+        if self.unlabelled and (self.labelled_first or 0) >= self.steps:
             raise ValueError(
                 f"--labelled_first {self.labelled_first} leaves none of --steps "
                 f"{self.steps} to --unlabelled. Give fewer, or leave that out."

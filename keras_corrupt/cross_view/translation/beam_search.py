@@ -31,8 +31,8 @@ def beam_search(
         length_penalty: Float. At 0 short sequences are the likelier ones.
 
     Returns:
-        int32 `[batch, length]`, `end_id` from its first one on, and float32 `[batch]`,
-        the score.
+        int32 `[batch, length]`, `end_id` from its first one on; and float32 `[batch]`
+        each, the score, and the mean log probability of the ids.
     """
     batch = ops.shape(limits)[0]
     kept = (batch, beam_size)
@@ -84,4 +84,5 @@ def beam_search(
     t = ops.zeros((), "int32")
     start = (t, found, last, sums, sizes, ended, *states)
     _, found, _, sums, sizes, *_ = ops.while_loop(goes_on, extend, start)
-    return found[:, 0], score(sums, sizes)[:, 0]
+    means = sums / ops.cast(sizes, "float32")
+    return found[:, 0], score(sums, sizes)[:, 0], means[:, 0]

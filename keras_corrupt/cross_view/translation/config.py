@@ -33,10 +33,14 @@ class TranslationConfig(CrossViewConfig):
     """Label smoothing of the words of translations that are found, and learned from."""
     vat_norm: tyro.conf.Suppress[float] = 0.5  # without effect: vat is no view here
     hard_targets: tyro.conf.Suppress[bool] = True  # the translations that are found
-    confidence: tyro.conf.Suppress[float] = 0.0  # for words that are classes
+    confidence: float = 0.0
+    """The least probability of a word of a translation that is found, the geometric
+    mean over its words, for the translation to be learned from."""
     lstm_size: tyro.conf.Suppress[int | None] = None  # the decoder's are its own
     freeze_encoder: tyro.conf.Suppress[bool] = False
 
+    #: A translator that knows little finds what no sentence means.
+    LABELLED_SHARE = 0.5
     OF_MODEL = (
         "beam_size",
         "length_penalty",

@@ -13,16 +13,15 @@ from keras_corrupt.cross_view.tasks.words import join_words, split_joined, split
 from keras_corrupt.cross_view.text.sentences import Sentences
 from keras_corrupt.cross_view.translation.batches import TranslationBatches
 from keras_corrupt.cross_view.translation.beam_search import beam_search
-from keras_corrupt.cross_view.translation.decoder import (
-    AttentionModule,
-    Decoder,
-)
+from keras_corrupt.cross_view.translation.decoder import AttentionModule, Decoder
 from keras_corrupt.cross_view.views import TRANSLATION_VIEWS
 from keras_corrupt.objectives.loss import weighted_mean
 from keras_corrupt.tokenizers.texts import check_text, check_words, listed
 
 #: Classes that are no words: a translation's end, and a word that is not known.
 END, UNKNOWN = 0, 1
+#: The class where a translation that was found is not learned from.
+UNSURE = -1
 #: What an unknown word is in text.
 UNKNOWN_WORD = "UNK"
 
@@ -54,7 +53,8 @@ class CrossViewTranslator(WordModel):
             weights. The thesis names none.
         target_smoothing: Label smoothing of the translations that were found.
         hard_targets: `True`: there are no others.
-        confidence: 0: for taggers and parsers.
+        confidence: The least geometric mean of the probabilities of the words of a
+            translation that was found, for the translation to be learned from.
         kwargs: Others of `WordModel`.
 
     Example:
@@ -82,7 +82,6 @@ class CrossViewTranslator(WordModel):
         attention_dropout=0.5,
         target_smoothing=0.1,
         hard_targets=True,
-        confidence=0.0,
         **kwargs,
     ):
         super().__init__(words, characters, labels, hard_targets=hard_targets, **kwargs)
@@ -97,10 +96,10 @@ class CrossViewTranslator(WordModel):
             raise ValueError(
                 f"`length_penalty` must be 0 or more; got {length_penalty!r}."
             )
-        if not hard_targets or confidence:
+        if not hard_targets:
             raise ValueError(
                 "A translator learns the translations that it finds: `hard_targets` "
-                f"must be True, `confidence` 0; got {hard_targets!r}, {confidence!r}."
+                f"must be True; got {hard_targets!r}."
             )
         self.in_words = in_words
         self.beam_size = beam_size
@@ -233,10 +232,10 @@ class CrossViewTranslator(WordModel):
         return 2 * words + 8
 
     def search(self, inputs):
-        """Returns the primary decoder's translations, and their scores.
+        """Returns what the primary decoder finds without dropout; no gradient flows.
 
-        They are found without dropout, and no gradient flows into them: int32 `[batch,
-        length]`, of which each ends in one `END` or more, and float32 `[batch]`.
+        Translations, int32 `[batch, length]`, each ended by one `END` or more; float32
+        `[batch]` each, their scores and their words' mean probabilities (geometric).
         """
         words = ops.cast(inputs["padding_mask"], "int32")
         longest = self.limit(ops.shape(words)[1])
@@ -263,7 +262,8 @@ class CrossViewTranslator(WordModel):
             # A batch is filled up with sentences of no word, which end at once.
             limits = ops.where(lengths > 0, self.limit(lengths), 1)
             sizes = limits, longest, beams, self.length_penalty
-            return beam_search(step, kept, self.begin, END, *sizes)
+            found, scores, means = beam_search(step, kept, self.begin, END, *sizes)
+            return found, scores, ops.exp(means)
 
     # === Training ===
 
@@ -278,21 +278,24 @@ class CrossViewTranslator(WordModel):
             returns, as `target_ids` and `scores`.
         """
         if "target_ids" not in inputs:
-            target_ids, scores = self.search(inputs)
+            target_ids, scores, _ = self.search(inputs)
             return {"target_ids": target_ids, "scores": scores}
         return super().call(inputs, training)
 
     def learned(self, inputs, encoded):
         """Returns the translations that are found, and each view's divergence."""
         with self.teaching():
-            target_ids, _ = self.search(inputs)
+            target_ids, _, probabilities = self.search(inputs)
+        sure = probabilities >= self.confidence
+        target_ids = ops.where(sure[:, None], target_ids, UNSURE)
         encoded = {**encoded, **self.read(inputs, encoded, target_ids, True)}
         found = self.auxiliary_logits(inputs, encoded)
         if "word_dropout" in self.views:
             removed = {**self.without_some_words(inputs), "target_ids": target_ids}
             found["word_dropout"] = self.student(removed)
+        classes = ops.maximum(target_ids, 0)
         divergences = [
-            objective.hard_divergence(target_ids, found[view], self.target_smoothing)
+            objective.hard_divergence(classes, found[view], self.target_smoothing)
             for view in self.views
         ]
         return [target_ids, *divergences]
@@ -320,7 +323,8 @@ class CrossViewTranslator(WordModel):
         sentences = ops.logical_and(
             inputs["labelled"] == 0, ops.any(inputs["padding_mask"] > 0, axis=1)
         )
-        words = ops.cast(ops.logical_and(until_end, sentences[:, None]), "float32")
+        sure = ops.logical_and(sentences[:, None], outputs["targets"] != UNSURE)
+        words = ops.cast(ops.logical_and(until_end, sure), "float32")
         return weighted_mean(sum(outputs["auxiliary"]), words), ops.sum(words)
 
     # === Use ===

@@ -51,7 +51,7 @@ def sequences(limit):
 @pytest.mark.parametrize("seed", range(4))
 def test_with_room_for_all_it_finds_the_best_one(seed, length_penalty):
     toy = Toy(seed)
-    found, scores = map(np.array, toy.search(150, length_penalty))
+    found, scores, means = map(np.array, toy.search(150, length_penalty))
     assert found.shape == (len(LIMITS), LENGTH)
     for row, limit in enumerate(LIMITS):
         best = max(
@@ -60,6 +60,8 @@ def test_with_room_for_all_it_finds_the_best_one(seed, length_penalty):
         assert found[row].tolist() == best + [END] * (LENGTH - len(best))
         expected = toy.score(row, best, length_penalty)
         assert scores[row] == pytest.approx(expected, rel=1e-4)
+        mean = toy.score(row, best) / len(best)
+        assert means[row] == pytest.approx(mean, rel=1e-4)
 
 
 def test_the_penalty_makes_translations_longer():
@@ -73,7 +75,7 @@ def test_the_penalty_makes_translations_longer():
 @pytest.mark.parametrize("beam_size", [1, 2, 3])
 def test_with_less_room_it_keeps_the_best_at_each_step(beam_size):
     toy = Toy(0)
-    found, scores = map(np.array, toy.search(beam_size))
+    found, scores, _ = map(np.array, toy.search(beam_size))
     for row, limit in enumerate(LIMITS):
         kept = [[]]
         for t in range(limit):
@@ -92,13 +94,13 @@ def test_with_less_room_it_keeps_the_best_at_each_step(beam_size):
 @pytest.mark.usefixtures("graphs")
 def test_it_is_the_same_when_compiled():
     toy = Toy(1)
-    expected, _ = toy.search(4)
+    expected, *_ = toy.search(4)
     if keras.backend.backend() == "tensorflow":
         import tensorflow as tf
 
-        found, _ = tf.function(lambda: toy.search(4))()
+        found, *_ = tf.function(lambda: toy.search(4))()
     else:
         import jax
 
-        found, _ = jax.jit(lambda: toy.search(4))()
+        found, *_ = jax.jit(lambda: toy.search(4))()
     np.testing.assert_array_equal(np.array(found), np.array(expected))

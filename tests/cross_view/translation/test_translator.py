@@ -11,6 +11,7 @@ from keras_corrupt.cross_view.translation.translator import (
     END,
     TRANSLATION_VIEWS,
     UNKNOWN,
+    UNSURE,
 )
 from tests.conftest import COMPILED, gradients_of
 from tests.cross_view.conftest import (
@@ -163,7 +164,7 @@ def test_targets_are_the_primary_decoders_without_dropout(translator):
 def test_search_goes_on_with_the_decoders_own_predictions(beam_size):
     translator = strong(make_translator(beam_size=beam_size))
     inputs, _ = batch_of(translator, labelled=False)
-    found, scores = map(np.array, translator.search(inputs))
+    found, scores, _ = map(np.array, translator.search(inputs))
     logits = logits_of(translator, {**inputs, "target_ids": found})["primary"]
     ways = log_softmax(logits.astype("float64"), axis=-1)
     for row in range(4):  # not the one that fills up
@@ -175,6 +176,24 @@ def test_search_goes_on_with_the_decoders_own_predictions(beam_size):
         if beam_size == 1:
             best = logits[row, :free].argmax(-1)
             np.testing.assert_array_equal(found[row, :free], best)
+
+
+def test_translations_that_the_teacher_is_unsure_of_teach_nothing(translator):
+    inputs, _ = batch_of(strong(translator), labelled=False)
+    found, _, probabilities = map(np.array, translator.search(inputs))
+    some = make_translator(confidence=float(np.sort(probabilities[:4])[2]))
+    some.set_weights(translator.get_weights())
+    outputs = some(inputs, training=True)
+    sure = probabilities >= some.confidence
+    assert sure[:4].sum() == 2
+    targets = np.where(sure[:, None], found, UNSURE)
+    np.testing.assert_array_equal(outputs["targets"], targets)
+    loss, words = some.cross_view_loss(inputs, outputs)
+    lengths = [row.tolist().index(END) + 1 for row in found[:4]]
+    assert words == np.array(lengths)[sure[:4]].sum()
+    divergences = sum(map(np.array, outputs["auxiliary"]))
+    learned = [divergences[i, :n] for i, n in enumerate(lengths) if sure[i]]
+    assert float(loss) == pytest.approx(np.concatenate(learned).mean(), rel=1e-5)
 
 
 @pytest.mark.parametrize("labelled", [True, False])
@@ -308,7 +327,7 @@ def test_base_is_of_the_thesis_sizes():
         ({"attention_dropout": 1.0}, "`attention_dropout` must be"),
         ({"target_smoothing": -0.1}, "`target_smoothing` must be"),
         ({"hard_targets": False}, "`hard_targets` must be True"),
-        ({"confidence": 0.5}, "`confidence` 0; got True, 0.5"),
+        ({"confidence": 1.0}, "`confidence` must be"),
         ({"labels": ["a", "a"]}, "`labels` must be different"),
     ],
 )

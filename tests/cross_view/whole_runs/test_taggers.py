@@ -13,7 +13,9 @@ import pytest
 from keras_corrupt.cross_view import (
     CrossViewConfig,
     CrossViewTagger,
+    ImageConfig,
     ParsingConfig,
+    TranslationConfig,
     train,
 )
 from keras_corrupt.cross_view.run.cross_view_run import averaged, extent
@@ -226,6 +228,17 @@ def test_the_banner_tells_which_updates_have_text():
         "9 updates of 4 sentences, the first 3 on labelled ones; "
         "1.00e+06 FLOPs each from then on"
     )
+
+
+def test_labels_have_the_first_updates_of_new_networks():
+    shares = {CrossViewConfig: 20, TranslationConfig: 50, ImageConfig: 20}
+    for config_class, share in shares.items():
+        config = config_class("", steps=100)
+        assert config.completed(False).labelled_first == share
+    trained = CrossViewConfig("", "tiny_en", steps=100)
+    assert trained.completed(True).labelled_first == 0
+    config = CrossViewConfig("", steps=100, labelled_first=0)
+    assert config.completed(False).labelled_first == 0
 
 
 def test_a_word_that_occurs_twice_is_clipped_as_one_gradient():
