@@ -11,10 +11,8 @@ XLA cannot try which form of a product is the fastest; on a GPU it may take othe
 some kernels more or fewer. Nothing is run, so that no time is told.
 """
 
-import collections
 import dataclasses
 import os
-import re
 from pathlib import Path
 from typing import Literal
 
@@ -28,6 +26,7 @@ import tyro
 from jax.experimental import topologies
 
 import keras_corrupt
+from benchmarks.kernels import kernels_of_a_step
 from keras_corrupt.devices import (
     dropout_attention,
     flash_attention,
@@ -53,12 +52,6 @@ dnn_version_info { major: 9 minor: 7 }
 runtime_version { major: 12 minor: 8 }
 device_description_str: "NVIDIA H100 80GB HBM3"
 """
-
-#: Operations that start no kernel.
-FREE = (
-    *("parameter", "constant", "tuple", "get-tuple-element", "bitcast"),
-    *("after-all", "opt-barrier", "fusion-done", "copy-done"),
-)
 
 INPUTS = "token_ids", "segment_ids", "padding_mask"
 
@@ -126,54 +119,6 @@ def compiled(function, arguments, target):
     with jax.sharding.use_abstract_mesh(mesh.abstract_mesh):
         jitted = jax.jit(function, donate_argnums=0, in_shardings=sharding)
         return jitted.lower(*arguments).compile().as_text()
-
-
-def kernels_of_a_step(text):
-    """Counts what a compiled program of several updates starts for each.
-
-    Args:
-        text: The program as XLA prints it.
-
-    Returns:
-        A `collections.Counter` of the kernels' kinds, by the names that XLA gives them.
-    """
-    computations = computations_of(text)
-    loops = {
-        called
-        for operations in computations.values()
-        for _, operation, rest in operations
-        if operation == "while"
-        for called in re.findall(r"body=%?([\w.\-]+)", rest)
-    }
-    counts = [kernels(computations, loop) for loop in loops]
-    return max(counts, key=collections.Counter.total)
-
-
-def computations_of(text):
-    """Returns name of a computation -> its operations: name, kind and what follows."""
-    computations, current = {}, None
-    for line in re.sub(r"/\*.*?\*/", "", text).splitlines():
-        if begins := re.match(r"(?:ENTRY )?%?([\w.\-]+) \(.*\{$", line):
-            current = computations.setdefault(begins[1], [])
-        elif found := re.match(
-            r"\s+(?:ROOT )?%?([\w.\-]+) = (?:\([^=]*?\)|\S+) ([\w\-]+)\((.*)", line
-        ):
-            current.append(found.groups())
-    return computations
-
-
-def kernels(computations, name):
-    """Counts the kernels of a computation and of all computations that it calls."""
-    counts = collections.Counter()
-    for own_name, operation, rest in computations[name]:
-        if operation in ("while", "call", "conditional"):
-            for called in re.findall(r"(?:body|to_apply)=%?([\w.\-]+)", rest):
-                counts += kernels(computations, called)
-        elif operation == "fusion":
-            counts[re.sub(r"[.\d]+$", "", own_name)] += 1
-        elif operation not in FREE:
-            counts[operation] += 1
-    return counts
 
 
 def main(settings):

@@ -16,24 +16,53 @@ from benchmarks.peers import (
     random_texts,
 )
 
+#: Size -> layers; widths of embeddings, discriminator, generator; heads of the last two.
+SIZES = {
+    "tiny": (2, 128, 128, 32, 4, 1),
+    "small": (12, 128, 256, 64, 4, 1),
+    "base": (12, 768, 768, 256, 12, 4),
+}
 
-def make_step(system, batch_size, length, dtype, compiled=False):
+
+def make_step(
+    system, batch_size, length, dtype, compiled=False, size="small", device="cpu"
+):
+    """See `benchmarks.peers`.
+
+    Args:
+        compiled: `False`, or what `torch.compile` takes as its mode (`True`: its own).
+        size: One of `SIZES`.
+        device: What computes: `cpu` or `cuda`.
+    """
     if system == "teams":
         raise ValueError("Hugging Face has no TEAMS.")
     torch.manual_seed(0)
-    sizes = {"vocab_size": VOCABULARY, "embedding_size": 128, "num_hidden_layers": 12}
+    layers, embedding, width, narrow, heads, few = SIZES[size]
+    sizes = {
+        "vocab_size": VOCABULARY,
+        "embedding_size": embedding,
+        "num_hidden_layers": layers,
+    }
     discriminator = ElectraForPreTraining(
         ElectraConfig(
-            hidden_size=256, intermediate_size=1024, num_attention_heads=4, **sizes
+            hidden_size=width,
+            intermediate_size=4 * width,
+            num_attention_heads=heads,
+            **sizes,
         )
     )
     if system == "scoring":
         return scoring(discriminator, batch_size, length, dtype, compiled)
     generator = ElectraForMaskedLM(
         ElectraConfig(
-            hidden_size=64, intermediate_size=256, num_attention_heads=1, **sizes
+            hidden_size=narrow,
+            intermediate_size=4 * narrow,
+            num_attention_heads=few,
+            **sizes,
         )
     )
+    for network in (discriminator, generator):
+        network.to(device)
     shared, own = discriminator.electra.embeddings, generator.electra.embeddings
     own.word_embeddings = shared.word_embeddings
     own.position_embeddings = shared.position_embeddings
@@ -48,10 +77,10 @@ def make_step(system, batch_size, length, dtype, compiled=False):
     optimizer = torch.optim.AdamW(
         parameters, lr=5e-4, eps=1e-6, weight_decay=0.01, fused=True
     )
-    ids = torch.tensor(random_batch(batch_size, length)).long()
-    positions = torch.tensor(random_positions(batch_size, length)).long()
+    ids = torch.tensor(random_batch(batch_size, length)).long().to(device)
+    positions = torch.tensor(random_positions(batch_size, length)).long().to(device)
     mask = torch.ones_like(ids)
-    wide = positions[..., None].expand(-1, -1, 64)
+    wide = positions[..., None].expand(-1, -1, narrow)
 
     def losses():
         masked = ids.scatter(1, positions, MASK_ID)
@@ -70,11 +99,11 @@ def make_step(system, batch_size, length, dtype, compiled=False):
         return mlm + 50 * rtd
 
     if compiled:
-        losses = torch.compile(losses)
+        losses = torch.compile(losses, mode=None if compiled is True else compiled)
 
     def step():
         optimizer.zero_grad()
-        with torch.autocast("cpu", torch.bfloat16, enabled=dtype == "bfloat16"):
+        with torch.autocast(device, torch.bfloat16, enabled=dtype == "bfloat16"):
             loss = losses()
         loss.backward()
         torch.nn.utils.clip_grad_norm_(parameters, 1.0)
