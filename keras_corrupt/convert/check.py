@@ -87,7 +87,7 @@ def outputs(model, inputs, options):
         if (discriminator := discriminator_of(model)) is not None:
             found["rtd"] = discriminator(inputs)
         generator = generator_of(model)
-        if generator is not None and "generator" not in options.left_out:
+        if generator is not None and "generator" not in options.untrained_networks:
             found["mlm"] = generator(inputs, every_position(inputs))
     return {name: ops.convert_to_numpy(array) for name, array in found.items()}
 

@@ -319,7 +319,7 @@ def write(directory, model, options):
     else:
         arrays = exported_weights(encoder, encoder_format(""))
         _write(directory, model, encoder, "electra", "ElectraModel", arrays)
-    if generator is not None and "generator" not in options.left_out:
+    if generator is not None and "generator" not in options.untrained_networks:
         (directory / "generator").mkdir()
         _write_masked_lm(directory / "generator", model, generator, kind="electra")
 

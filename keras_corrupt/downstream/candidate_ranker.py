@@ -36,7 +36,7 @@ class CandidateRanker(DownstreamModel):
 
     Args:
         fallback: The label, `"0"` or `"1"`, where no pronoun is found.
-        kwargs: Those of `DownstreamModel`.
+        kwargs: Arguments of `DownstreamModel`.
     """
 
     head_arguments = ("fallback",)

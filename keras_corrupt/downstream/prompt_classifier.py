@@ -39,7 +39,7 @@ class PromptClassifier(DownstreamModel):
         demonstrations: Pairs of an example and its label to draw from; none if empty.
         num_contexts: How many draws of demonstrations each example is read with.
         transform: Whether the vocabulary head has BERT's transform.
-        kwargs: Those of `DownstreamModel`.
+        kwargs: Arguments of `DownstreamModel`.
 
     Raises:
         ValueError: The words are not different tokens of the vocabulary, the template

@@ -41,7 +41,7 @@ class SentenceEncoder(DownstreamModel):
         temperature: What cosines are divided by; SimCSE has 0.05.
         symmetric: Whether the second text of a pair learns to find the first one among
             all first ones, too; the loss is the mean of both directions.
-        kwargs: Those of `DownstreamModel`.
+        kwargs: Arguments of `DownstreamModel`.
 
     Example:
 

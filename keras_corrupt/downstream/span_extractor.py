@@ -50,7 +50,7 @@ class SpanExtractor(DownstreamModel):
             sequence.
         max_answer_length: The longest answer to give, in tokens.
         beam_size: How many starts to follow, and how many ends for each.
-        kwargs: Those of `DownstreamModel`.
+        kwargs: Arguments of `DownstreamModel`.
 
     Example:
 

@@ -129,7 +129,7 @@ class XLNetSpanHead(SpanHead):
     has gelu, 512 hidden units and no layer norm in the place of tanh and norm.)
 
     Args:
-        kwargs: Those of `SpanHead`.
+        kwargs: Arguments of `SpanHead`.
     """
 
     def __init__(self, hidden_size, **kwargs):
@@ -197,7 +197,7 @@ class BertSpanHead(SpanHead):
     the span `[CLS]` alone.
 
     Args:
-        kwargs: Those of `SpanHead`.
+        kwargs: Arguments of `SpanHead`.
     """
 
     def __init__(self, hidden_size, **kwargs):

@@ -21,7 +21,7 @@ class TokenTagger(DownstreamModel):
 
     Args:
         labels: The names of all tags.
-        kwargs: Those of `DownstreamModel`.
+        kwargs: Arguments of `DownstreamModel`.
 
     Example:
 

@@ -15,7 +15,7 @@ class GatedDense(Dense):
 
     Args:
         units: Width of the output.
-        kwargs: Those of `Dense`.
+        kwargs: Arguments of `Dense`.
 
     Example:
 

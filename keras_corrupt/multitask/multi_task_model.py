@@ -28,7 +28,7 @@ class MultiTaskModel(DownstreamModel):
             are left out of its loss. That is faster for compiled steps (XLA, JAX),
             since shapes stay the same; `False`, on TensorFlow without XLA alone, lets a
             head read its own rows. The loss is the same.
-        kwargs: Those of `DownstreamModel`.
+        kwargs: Arguments of `DownstreamModel`.
 
     Raises:
         ValueError: No task, or one whose name or class cannot be.

@@ -20,7 +20,7 @@ SIZES = (
 
 
 def check_sizes(cls, config, arrays, numbers):
-    """Refuses a config whose encoders are larger than what is saved.
+    """Refuses a config whose encoders are larger than the saved weights.
 
     Args:
         cls: The model's class. One whose encoder is no Transformer has `parameters_of`,

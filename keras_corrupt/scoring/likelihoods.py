@@ -89,7 +89,7 @@ def score_sentences(model, texts, reduction="sum", **options):
         model: See `token_scores`.
         texts: See there.
         reduction: `"sum"`, or `"mean"` over the tokens; of no token both are 0.
-        options: Those of `token_scores`.
+        options: Arguments of `token_scores`.
 
     Returns:
         float32 `[texts]`, NumPy.
@@ -121,7 +121,7 @@ def conditional_score(model, contexts, texts, reduction="sum", **options):
         contexts: A list of strings.
         texts: A list of strings, one for each context.
         reduction: See `score_sentences`.
-        options: Those of `token_scores`.
+        options: Arguments of `token_scores`.
 
     Returns:
         float32 `[texts]`, NumPy.
@@ -148,7 +148,7 @@ def word_scores(model, texts, **options):
     Args:
         model: See `token_scores`.
         texts: A list of strings.
-        options: Those of `token_scores`.
+        options: Arguments of `token_scores`.
 
     Returns:
         For each text a list of `WordScore`, in the order of the text. A mark of

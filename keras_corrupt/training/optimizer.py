@@ -44,7 +44,7 @@ class AdamW(keras.optimizers.Optimizer):
             are not decayed.
         rate_multipliers: Pattern of variables' paths -> factor of their learning
             rate. The first pattern found in a path counts; the others have factor 1.
-        kwargs: Those of `keras.optimizers.Optimizer`: `global_clipnorm`,
+        kwargs: Arguments of `keras.optimizers.Optimizer`: `global_clipnorm`,
             `gradient_accumulation_steps`, `use_ema`, `ema_momentum`, ...
 
     Raises:
