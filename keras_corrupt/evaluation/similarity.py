@@ -5,7 +5,7 @@ r"""Whether texts that mean the same have vectors alike, without fine-tuning.
 
 Meng et al., "COCO-LM", 2021, figures 1 and 5: cosines of the vectors of [CLS], of those
 pairs of STS-B's development set that people found equal in meaning, and of random pairs
-of its sentences. Spearman's correlation is that of all its pairs' cosines with their
+of its sentences. Spearman's correlation compares all its pairs' cosines with their
 scores.
 """
 
@@ -42,7 +42,7 @@ class Similarity(NamedTuple):
     Attributes:
         spearman: Correlation with people's scores, in percent.
         similar: Cosines of pairs that are equal in meaning, NumPy `[pairs]`.
-        random: Those of random pairs.
+        random: Cosines of random pairs.
     """
 
     spearman: float
@@ -57,7 +57,7 @@ def similarity(first, second, scores):
 
     Args:
         first: Vectors of the pairs' first texts, `[pairs, hidden]`.
-        second: Those of their second texts.
+        second: Vectors of their second texts.
         scores: People's, a list of floats from 0 to `EQUAL`.
 
     Returns:
@@ -88,30 +88,32 @@ def similarity(first, second, scores):
     )
 
 
-def table(found):
+def table(similarities):
     """Returns a Markdown table of name -> `Similarity`."""
     lines = [
         "| | Spearman, % | cosine of similar pairs | of random pairs |",
         "|---|---:|---:|---:|",
     ]
-    for name, (spearman, *both) in found.items():
+    for name, (spearman, *both) in similarities.items():
         cells = [f"{x.mean():.3f} (deviation {x.std():.3f})" for x in both]
         lines.append(f"| {name} | {spearman:.1f} | {' | '.join(cells)} |")
     return "\n".join(lines)
 
 
-def plot(found, path):
+def plot(similarities, path):
     """Draws the distributions of cosines, preset by preset.
 
     Args:
-        found: Name -> `Similarity`.
+        similarities: Name -> `Similarity`.
         path: File to write.
     """
     from matplotlib.figure import Figure
 
-    figure = Figure(figsize=(4 * len(found), 3), layout="constrained")
-    axes = figure.subplots(1, len(found), squeeze=False)[0]
-    for axis, (name, (_, similar, random)) in zip(axes, found.items(), strict=True):
+    figure = Figure(figsize=(4 * len(similarities), 3), layout="constrained")
+    axes = figure.subplots(1, len(similarities), squeeze=False)[0]
+    for axis, (name, (_, similar, random)) in zip(
+        axes, similarities.items(), strict=True
+    ):
         bins = np.linspace(min(similar.min(), random.min()), 1, 40)
         for cosines, label in ((random, "random"), (similar, "similar")):
             axis.hist(cosines, bins, density=True, alpha=0.6, label=label)
@@ -144,13 +146,13 @@ def main():
         raise ValueError(f"two presets are called {twice[0]}: rename one's folder.")
     split = GlueTask("STS-B", settings.data).splits["dev"]
     output = made_directory(settings.output)
-    found = {
+    similarities = {
         name: measure(preset, split, settings.pooling)
         for name, preset in zip(names, settings.presets, strict=True)
     }
-    (output / "similarity.md").write_text(table(found) + "\n")
-    plot(found, output / "similarity.png")
-    print(table(found))
+    (output / "similarity.md").write_text(table(similarities) + "\n")
+    plot(similarities, output / "similarity.png")
+    print(table(similarities))
 
 
 def name_of(preset):

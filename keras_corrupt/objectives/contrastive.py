@@ -82,7 +82,7 @@ class SequenceContrast(Objective):
         if metrics["positive_cosine"] <= metrics["random_cosine"]:
             yield (
                 "the two views of a text are no more alike (cosine "
-                f"{metrics['positive_cosine']:.2f}) than those of different texts "
+                f"{metrics['positive_cosine']:.2f}) than views of different texts "
                 f"({metrics['random_cosine']:.2f}). Try a larger --batch_size, which "
                 "has more texts to tell apart; --accumulate leaves fewer."
             )
