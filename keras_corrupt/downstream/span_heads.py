@@ -193,8 +193,8 @@ class XLNetSpanHead(SpanHead):
 class BertSpanHead(SpanHead):
     """BERT's head: two linear layers, start and end independent (Devlin et al., 2019).
 
-    A span's score is the sum of its two logits; that of no answer is the score of
-    the span `[CLS]` alone.
+    A span's score is the sum of its two logits; the score of no answer is the score
+    of the span `[CLS]` alone.
 
     Args:
         kwargs: Arguments of `SpanHead`.

@@ -67,8 +67,8 @@ def similarity(first, second, scores):
         ValueError: No pair is equal in meaning.
 
     >>> vectors = np.eye(3)
-    >>> found = similarity(vectors, vectors[[0, 2, 1]], [5.0, 0.0, 1.0])
-    >>> found.similar.tolist(), found.random.tolist()
+    >>> pairs = similarity(vectors, vectors[[0, 2, 1]], [5.0, 0.0, 1.0])
+    >>> pairs.similar.tolist(), pairs.random.tolist()
     ([1.0], [0.0, 0.0, 1.0])
     """
     from keras_corrupt.tasks.metrics import spearman

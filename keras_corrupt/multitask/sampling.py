@@ -37,8 +37,8 @@ def rows_of_pass(sizes, exponent, seed, number):
         number: Which pass, from 0.
 
     Returns:
-        Indices into the sequences of all tasks, those of one after those of another,
-        in rising order. A single task has all of its own.
+        Indices into the sequences of all tasks, task after task, in rising order. A
+        single task has all of its own.
     """
     sizes, p = np.asarray(sizes), shares(sizes, exponent)
     counts = [

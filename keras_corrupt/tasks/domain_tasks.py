@@ -84,8 +84,8 @@ class DomainTask(TableTask):
 
     def published(self, size):
         """Returns scores on the test set, where a run's median is of `dev`."""
-        found = DOMAIN_TASKS[self.name].published if size == "base" else {}
-        return {f"{system} (test)": score for system, score in found.items()}
+        scores = DOMAIN_TASKS[self.name].published if size == "base" else {}
+        return {f"{system} (test)": score for system, score in scores.items()}
 
 
 def _file(folder, split):
