@@ -148,7 +148,7 @@ def write(all_scores, speeds, finetuners, output):
     """Writes `results.md`, `.json` and `.png`; returns the tables.
 
     Args:
-        found: Strategy -> task -> the scores of its runs.
+        all_scores: Strategy -> task -> the scores of its runs.
         speeds: Strategy -> sequences a second in training.
         finetuners: Task -> its `Finetuner`.
         output: Where to.

@@ -22,7 +22,7 @@ class BatchNorm(keras.layers.Layer):
 
     Args:
         momentum: Momentum of the moving averages of mean and variance.
-        epsilon: What is added to the variance.
+        epsilon: A small number that is added to the variance.
     """
 
     def __init__(self, momentum=0.99, epsilon=1e-6, **kwargs):
@@ -134,14 +134,14 @@ class ImageEncoder(keras.layers.Layer):
 
     def statistics(self, images):
         """Returns mean and variance of what each norm reads, by these images alone."""
-        found = []
+        moments = []
 
         def normalise(norm, x):
-            found.extend(norm.moments(x))
+            moments.extend(norm.moments(x))
             return norm(x, by_batch=True)
 
         self.transform(ops.cast(images, self.compute_dtype), normalise)
-        return found
+        return moments
 
     @property
     def moving_statistics(self):

@@ -1,4 +1,4 @@
-"""What is done to images before a network reads them."""
+"""Images are prepared before a network reads them."""
 
 import math
 
