@@ -38,10 +38,10 @@ def outputs(directory, inputs):
             "ForQuestionAnswering": "spans",
         }
         name = next((v for k, v in kind.items() if architecture.endswith(k)), "logits")
-        found = {} if logits is None else {name: logits.numpy()}
-        return {"hidden": made.hidden_states[-1].numpy(), **found}
+        predictions = {} if logits is None else {name: logits.numpy()}
+        return {"hidden": made.hidden_states[-1].numpy(), **predictions}
 
-    found = run(directory)
+    arrays = run(directory)
     if (directory / "generator").is_dir():
-        found["mlm"] = run(directory / "generator")["mlm"]
-    return found
+        arrays["mlm"] = run(directory / "generator")["mlm"]
+    return arrays

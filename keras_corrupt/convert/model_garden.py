@@ -69,7 +69,7 @@ _POOLER = "encoder/_pooler_layer"
 
 def prefixed(table, theirs, ours=""):
     """Returns a table below other names."""
-    return {ours + name: f"{theirs}/{found}" for name, found in table.items()}
+    return {ours + name: f"{theirs}/{their_name}" for name, their_name in table.items()}
 
 
 def recognises(path):

@@ -101,7 +101,7 @@ def from_file(
             engine = engine_of_model(read_bytes(path))
             tokenizer = UnigramTokenizer(_with_tokens(engine, roles), roles)
         else:
-            # As BERT's loader does; what is white space alone keeps its line.
+            # As BERT's loader does; a token of white space alone keeps its line.
             vocabulary = [line.strip() or line for line in read_vocabulary(path)]
             added = [name for name in roles.values() if name not in vocabulary]
             tokenizer = WordPieceTokenizer([*vocabulary, *added], **flags, roles=roles)

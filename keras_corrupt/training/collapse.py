@@ -75,8 +75,8 @@ class TokenSpreads(TextModel):
 
     def measure(self, batches):
         """Returns the mean over the first of some batches, a float."""
-        found = self.evaluate(batches.take(1), return_dict=True, verbose=0)
-        return float(found["token_spread"])
+        metrics = self.evaluate(batches.take(1), return_dict=True, verbose=0)
+        return float(metrics["token_spread"])
 
 
 class CollapseWatch:

@@ -230,7 +230,7 @@ class AdamW(keras.optimizers.Optimizer):
 
     def _overwrite_model_variables_with_average_value(self, trainable_variables):
         # Copies: on JAX the next step would otherwise give the averages' memory away
-        # together with that of the variables.
+        # together with the variables' memory.
         for variable, average in zip(
             trainable_variables, self._model_variables_moving_average, strict=True
         ):

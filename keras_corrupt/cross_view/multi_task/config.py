@@ -23,7 +23,5 @@ class CrossViewMultiTaskConfig(CrossViewConfig):
 
     def model_arguments(self):
         """Returns arguments of each task's model, which has all views of its kind."""
-        arguments = super().model_arguments()
-        return {
-            n: v for n, v in arguments.items() if n != "views" or not self.unlabelled
-        }
+        fields = super().model_arguments()
+        return {n: v for n, v in fields.items() if n != "views" or not self.unlabelled}
