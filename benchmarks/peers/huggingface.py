@@ -63,9 +63,9 @@ def make_step(system, batch_size, length, dtype, compiled=False):
         with torch.no_grad():
             sampled = torch.multinomial(logits.softmax(-1), 1).view_as(positions)
             corrupted = ids.scatter(1, positions, sampled)
-        found = discriminator(corrupted, attention_mask=mask).logits.float()
+        rtd_logits = discriminator(corrupted, attention_mask=mask).logits.float()
         rtd = functional.binary_cross_entropy_with_logits(
-            found, (corrupted != ids).float()
+            rtd_logits, (corrupted != ids).float()
         )
         return mlm + 50 * rtd
 

@@ -147,12 +147,10 @@ def compare(config, presets):
     scores = {
         name: [result["score"] for result in row.results] for name, row in rows.items()
     }
-    medians = {
-        name: statistics.median(task_scores) for name, task_scores in scores.items()
-    }
+    medians = {name: statistics.median(values) for name, values in scores.items()}
     print(f"\n{task.name}, {task.main_metric}, the median of {config.seeds}:")
-    for name, task_scores in scores.items():
-        shown = ", ".join(f"{score:.1f}" for score in sorted(task_scores))
+    for name, values in scores.items():
+        shown = ", ".join(f"{score:.1f}" for score in sorted(values))
         print(f"  {name:8}{medians[name]:6.1f}  ({shown})")
     guess = next(iter(rows.values())).guess
     print(f"  {'guess':8}{guess:6.1f}")

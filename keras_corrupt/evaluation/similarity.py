@@ -88,32 +88,30 @@ def similarity(first, second, scores):
     )
 
 
-def table(similarities):
+def table(results):
     """Returns a Markdown table of name -> `Similarity`."""
     lines = [
         "| | Spearman, % | cosine of similar pairs | of random pairs |",
         "|---|---:|---:|---:|",
     ]
-    for name, (spearman, *both) in similarities.items():
+    for name, (spearman, *both) in results.items():
         cells = [f"{x.mean():.3f} (deviation {x.std():.3f})" for x in both]
         lines.append(f"| {name} | {spearman:.1f} | {' | '.join(cells)} |")
     return "\n".join(lines)
 
 
-def plot(similarities, path):
+def plot(results, path):
     """Draws the distributions of cosines, preset by preset.
 
     Args:
-        similarities: Name -> `Similarity`.
+        results: Name -> `Similarity`.
         path: File to write.
     """
     from matplotlib.figure import Figure
 
-    figure = Figure(figsize=(4 * len(similarities), 3), layout="constrained")
-    axes = figure.subplots(1, len(similarities), squeeze=False)[0]
-    for axis, (name, (_, similar, random)) in zip(
-        axes, similarities.items(), strict=True
-    ):
+    figure = Figure(figsize=(4 * len(results), 3), layout="constrained")
+    axes = figure.subplots(1, len(results), squeeze=False)[0]
+    for axis, (name, (_, similar, random)) in zip(axes, results.items(), strict=True):
         bins = np.linspace(min(similar.min(), random.min()), 1, 40)
         for cosines, label in ((random, "random"), (similar, "similar")):
             axis.hist(cosines, bins, density=True, alpha=0.6, label=label)
@@ -146,13 +144,13 @@ def main():
         raise ValueError(f"two presets are called {twice[0]}: rename one's folder.")
     split = GlueTask("STS-B", settings.data).splits["dev"]
     output = made_directory(settings.output)
-    similarities = {
+    results = {
         name: measure(preset, split, settings.pooling)
         for name, preset in zip(names, settings.presets, strict=True)
     }
-    (output / "similarity.md").write_text(table(similarities) + "\n")
-    plot(similarities, output / "similarity.png")
-    print(table(similarities))
+    (output / "similarity.md").write_text(table(results) + "\n")
+    plot(results, output / "similarity.png")
+    print(table(results))
 
 
 def name_of(preset):

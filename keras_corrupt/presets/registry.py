@@ -71,10 +71,8 @@ def find_class(name, base):
 
 def known_classes(base):
     """Returns all registered classes that are derived from one."""
-    registered = keras.saving.get_custom_objects().values()
-    return [
-        cls for cls in registered if isinstance(cls, type) and issubclass(cls, base)
-    ]
+    objects = keras.saving.get_custom_objects().values()
+    return [cls for cls in objects if isinstance(cls, type) and issubclass(cls, base)]
 
 
 def _checked(candidate, name, base):

@@ -116,23 +116,19 @@ def _flags_of(name, options, values, preset, fallback=True):
             it is for the discriminator, and the generator is like that one.
     """
     fields, main = [], True
-    for option, declared in options.items():
+    for option, spec in options.items():
         usual = values.get(option, preset.get(option))
-        if isinstance(declared, dict):
-            inner = _flags_of(
-                option, declared, values.get(option, {}), usual or {}, main
-            )
+        if isinstance(spec, dict):
+            inner = _flags_of(option, spec, values.get(option, {}), usual or {}, main)
             fields.append((option, inner, dataclasses.field(default_factory=inner)))
             main = False  # the first network is the one that is fine-tuned later
             continue
-        kind = declared.type or (
-            int | float | bool | str if usual is None else type(usual)
-        )
+        kind = spec.type or (int | float | bool | str if usual is None else type(usual))
         kind = str if kind is dict else kind  # in JSON, which `_values_of` reads
         if usual is None:
-            usual = declared.default if fallback else "the model's choice"
+            usual = spec.default if fallback else "the model's choice"
         about = tyro.conf.arg(
-            help=declared.text or option.replace("_", " "),
+            help=spec.text or option.replace("_", " "),
             metavar=getattr(kind, "__name__", "value").upper(),
             help_behavior_hint=f"(default: {usual})",
         )

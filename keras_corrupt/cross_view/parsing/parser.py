@@ -126,11 +126,9 @@ class CrossViewParser(WordModel):
 
     def classes_of(self, labels):
         relations = [[relation for _, relation in tree] for tree in labels]
-        relation_classes = super().classes_of(relations)
+        classes = super().classes_of(relations)
         heads = np.array([head for tree in labels for head, _ in tree])
-        return np.where(
-            relation_classes < 0, -1, heads * len(self.labels) + relation_classes
-        )
+        return np.where(classes < 0, -1, heads * len(self.labels) + classes)
 
     def decoded(self, logits):
         words, classes = logits.shape

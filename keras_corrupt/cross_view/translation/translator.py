@@ -217,14 +217,14 @@ class CrossViewTranslator(WordModel):
         return self.primary(encoded["source"], encoded["words"], encoded["states"])
 
     def auxiliary_logits(self, inputs, encoded):
-        view_logits = {}
+        logits = {}
         for view, module in zip(self.module_views, self.auxiliary, strict=True):
             states = encoded["before" if view == "future" else "states"]
             seed = self.seed_generator if view == "attention_dropout" else None
-            view_logits[view] = module(
+            logits[view] = module(
                 encoded["source"], encoded["words"], states, seed=seed
             )
-        return view_logits
+        return logits
 
     # === Translations that are found ===
 
@@ -291,15 +291,13 @@ class CrossViewTranslator(WordModel):
         sure = probabilities >= self.confidence
         target_ids = ops.where(sure[:, None], target_ids, UNSURE)
         encoded = {**encoded, **self.read(inputs, encoded, target_ids, True)}
-        view_logits = self.auxiliary_logits(inputs, encoded)
+        logits = self.auxiliary_logits(inputs, encoded)
         if "word_dropout" in self.views:
             removed = {**self.without_some_words(inputs), "target_ids": target_ids}
-            view_logits["word_dropout"] = self.student(removed)
+            logits["word_dropout"] = self.student(removed)
         classes = ops.maximum(target_ids, 0)
         divergences = [
-            objective.hard_divergence(
-                classes, view_logits[view], self.target_smoothing
-            )
+            objective.hard_divergence(classes, logits[view], self.target_smoothing)
             for view in self.views
         ]
         return [target_ids, *divergences]
