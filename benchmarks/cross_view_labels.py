@@ -121,7 +121,7 @@ class Settings(CrossViewSettings):
     train: tuple[str, ...]
     """File of labelled sentences; of translation two, of images any number."""
     dev: tuple[str, ...]
-    """Files of the sentences to evaluate on."""
+    """File of the sentences to evaluate on."""
     fractions: tuple[float, ...] = (0.05, 0.25, 1.0)
     """Parts of the labelled sentences."""
     methods: tuple[Literal[tuple(METHODS)], ...] = ("supervised", "CVT")

@@ -327,8 +327,8 @@ def write(directory, model, options):
 def _write_masked_lm(directory, model, network, kind=None):
     encoder = network.encoder
     if kind is None:
-        whole = encoder.embedding_size == encoder.hidden_size
-        kind = "bert" if whole else "electra"
+        wide = encoder.embedding_size == encoder.hidden_size
+        kind = "bert" if wide else "electra"
     if kind == "electra" and encoder.approximate_gelu:
         raise ValueError(
             "Hugging Face's generator has gelu in its head, this one gelu's tanh "

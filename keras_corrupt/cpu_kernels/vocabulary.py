@@ -47,8 +47,8 @@ def cross_entropy(logits, target_ids):
 
     @tf.custom_gradient
     def f(products, bias):
-        each = ops.shape(target_ids), tf.float32
-        loss, total = run(_forward, [products, target_ids], [each, each], bias)
+        rows = ops.shape(target_ids), tf.float32
+        loss, total = run(_forward, [products, target_ids], [rows, rows], bias)
 
         def gradient(dy):
             inputs = [products, target_ids, total, dy]
@@ -64,8 +64,8 @@ def cross_entropy_gradients(products, bias, target_ids, upstream):
     shape = ops.shape(products)
     products, bias = _rows_and_bias(output_logits(products, bias))
     target_ids = tf.reshape(tf.cast(target_ids, tf.int32), (-1,))
-    each = ops.shape(target_ids), tf.float32
-    _, total = run(_forward, [products, target_ids], [each, each], bias)
+    rows = ops.shape(target_ids), tf.float32
+    _, total = run(_forward, [products, target_ids], [rows, rows], bias)
     inputs = [products, target_ids, total, tf.reshape(upstream, (-1,))]
     gradients, sums = run(_backward, inputs, [like(products)], bias, sums=bias.shape)
     return tf.reshape(gradients, shape), sums
@@ -73,8 +73,8 @@ def cross_entropy_gradients(products, bias, target_ids, upstream):
 
 def sample_tokens(logits, seed):
     """As `corruption.sample_tokens`."""
-    nothing = tf.zeros((tf.size(logits) // logits.shape[-1], 0), tf.int32)
-    return _draw_from(logits, nothing, 1, seed)[..., 0]
+    no_ids = tf.zeros((tf.size(logits) // logits.shape[-1], 0), tf.int32)
+    return _draw_from(logits, no_ids, 1, seed)[..., 0]
 
 
 def sample_negatives(logits, target_ids, num_negatives, seed):

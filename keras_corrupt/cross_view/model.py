@@ -217,11 +217,11 @@ class CrossViewModel(keras.Model):
 
     def module(self, name, width, hidden_size):
         """Returns a new prediction module for states of a width."""
-        made = PredictionModule(
+        module = PredictionModule(
             hidden_size, len(self.labels), dtype=self.dtype_policy, name=name
         )
-        made.build((None, None, width))
-        return made
+        module.build((None, None, width))
+        return module
 
     def call(self, inputs, training=False):
         """Returns a dict of what the modules make of sentences.

@@ -256,8 +256,8 @@ class CocoLM(GeneratorDiscriminator):
     def call(self, inputs, training=False):
         inputs = self.text_inputs(inputs)
         text, generated = self.corrupt(inputs, training)
-        read = {**inputs, "token_ids": text.token_ids}
-        hidden = self.discriminator.encoder(read, training=training)
+        corrupted = {**inputs, "token_ids": text.token_ids}
+        hidden = self.discriminator.encoder(corrupted, training=training)
         logits = self.discriminator.head(hidden)
         detections = Detections(logits, text.replaced, inputs["padding_mask"])
         outputs = {"corrupted": text, "mlm": generated, "rtd": detections}
@@ -332,12 +332,12 @@ class CocoLM(GeneratorDiscriminator):
         if self.sequence_transform:
             views = self.discriminator.sequence_head(views)
         views = contrastive.unit_vectors(views)
-        everything = gather_from_replicas(views)
+        all_views = gather_from_replicas(views)
         present = ops.max(inputs["padding_mask"], axis=1)
-        batch, total = ops.shape(views)[0], ops.shape(everything)[0]
+        batch, total = ops.shape(views)[0], ops.shape(all_views)[0]
         rows = ops.arange(batch, dtype="int32") + first_row_of_replica(batch)
         return contrastive.Views(
-            cosines=contrastive.cosines(views, everything),
+            cosines=contrastive.cosines(views, all_views),
             same_text=rows[:, None] == ops.arange(total, dtype="int32"),
             present=present > 0,
             all_present=gather_from_replicas(present) > 0,

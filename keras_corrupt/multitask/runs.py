@@ -60,10 +60,10 @@ def run(tasks, config):
         print(runs.banner(), flush=True)
         scores, speeds = {}, {}
         for name in runs.strategies:
-            made = runs.of_strategy(name)
+            all_runs = runs.of_strategy(name)
             if name in config.compared:
-                scores[name] = results.scores_of(made)
-                speeds[name] = results.speed_of(made)
+                scores[name] = results.scores_of(all_runs)
+                speeds[name] = results.speed_of(all_runs)
                 text = results.write(scores, speeds, runs.finetuners, output)
     print(f"\n{text}\n\nIn {output}: results.md, .json and .png. Best models:")
     for name in scores:
@@ -305,12 +305,12 @@ class Runs:
 
     def save(self, path, name, model, outputs, result):
         """Writes what a run leaves."""
-        whole = model if STRATEGIES[name].multi else model.parts[0]
+        saved = model if STRATEGIES[name].multi else model.parts[0]
         if self.keeps_model(name, result["settings"]["seed"]):
-            whole.save_to_preset(path.with_suffix(""))
+            saved.save_to_preset(path.with_suffix(""))
 
         def save_best(folder):
-            whole.save_to_preset(folder / "preset")
+            saved.save_to_preset(folder / "preset")
             for task, rows in outputs.items():
                 self.finetuners[task].write_predictions(
                     model.part(task), rows, folder / "predictions" / task

@@ -101,17 +101,17 @@ def unit_vectors(states):
     return ops.normalize(ops.cast(states, "float32"), axis=-1, order=2)
 
 
-def cosines(views, everything):
+def cosines(views, all_views):
     """Cosines of the views of some texts with the views of all.
 
     Args:
         views: float32 `[texts, 2, size]`, of length 1.
-        everything: float32 `[all texts, 2, size]`, of length 1.
+        all_views: float32 `[all texts, 2, size]`, of length 1.
 
     Returns:
         float32 `[texts, 2, all texts, 2]`.
     """
-    return ops.tensordot(views, everything, axes=[[2], [2]])
+    return ops.tensordot(views, all_views, axes=[[2], [2]])
 
 
 def positive_cosines(cosines, same_text):

@@ -258,11 +258,11 @@ def _scored(
 def _logs(model, windows, mask, batch_size, progress):
     """Returns what the model says of each token of each window, in nats."""
     words = model.tokenizer.word_starts if mask == "rest_of_word" else None
-    made = read_in_batches(
+    numbered = read_in_batches(
         windows, _predictor(model), model, batch_size, progress, words
     )
     logs = [None] * len(windows)
-    for number, token_logs in made:
+    for number, token_logs in numbered:
         logs[number] = token_logs
     return logs
 

@@ -112,8 +112,8 @@ def from_file(
         raise ValueError(named) from error
     is_so = tokenizer.flags
     if any(is_so.get(name, False) != value for name, value in flags.items()):
-        asked = ", ".join(f"{name}={value}" for name, value in is_so.items())
-        raise ValueError(f"{path}: what it does to text is {asked}. Pass these flags.")
+        own = ", ".join(f"{name}={value}" for name, value in is_so.items())
+        raise ValueError(f"{path}: what it does to text is {own}. Pass these flags.")
     return tokenizer
 
 

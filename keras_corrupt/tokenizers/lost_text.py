@@ -66,11 +66,11 @@ def lost_text(
     lost = in_long_words = 0
     encoded = tokenizer.encode_with_offsets(texts)
     for text, (ids, offsets) in zip(texts, encoded, strict=True):
-        told = np.zeros(len(text), bool)
+        covered = np.zeros(len(text), bool)
         for start, end in offsets[ids != tokenizer.unknown_id]:
-            told[start:end] = True
+            covered[start:end] = True
         is_lost = np.array([unicodedata.category(c)[0] not in "CZ" for c in text], bool)
-        is_lost &= ~told
+        is_lost &= ~covered
         lost += int(is_lost.sum())
         for start, end in offsets[ids == tokenizer.unknown_id]:
             if end - start > LONG_WORD:

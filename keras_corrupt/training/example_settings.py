@@ -73,14 +73,14 @@ def shown(value):
 
 def describe(info):
     """Returns how examples were made, in a line."""
-    made = made_with(info)
+    settings = made_with(info)
     return "; ".join(
         [
-            f"{made['tokenizer']} vocabulary of {info.vocabulary_size:,}",
-            "lower case" if made["lowercase"] else "case kept",
-            "accents removed" if made["strip_accents"] else "accents kept",
-            *["language-neutral"] * made["language_neutral"],
-            *["a document a line"] * (made["documents"] == "lines"),
+            f"{settings['tokenizer']} vocabulary of {info.vocabulary_size:,}",
+            "lower case" if settings["lowercase"] else "case kept",
+            "accents removed" if settings["strip_accents"] else "accents kept",
+            *["language-neutral"] * settings["language_neutral"],
+            *["a document a line"] * (settings["documents"] == "lines"),
             f"from {info.describe_corpus()}",
         ]
     )

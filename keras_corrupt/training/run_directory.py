@@ -40,7 +40,7 @@ def run_directory(output, settings, compared=dict, uncompared=()):
     """
     check_local(output)
     try:
-        made = not output.exists()
+        is_new = not output.exists()
         output.mkdir(parents=True, exist_ok=True)
         # What cannot be written must show now, not at the first checkpoint.
         with tempfile.TemporaryFile(dir=output):
@@ -51,22 +51,22 @@ def run_directory(output, settings, compared=dict, uncompared=()):
             "Mend that, or choose another."
         ) from error
     with locked(output):
-        was = settings_in(output)
-        if was is not None:
+        saved = settings_in(output)
+        if saved is not None:
             same = dict.fromkeys((EXAMPLES, RECOVERIES, *uncompared))
-            longer = was.get("steps") != settings.get("steps")
-            remedy = of_more_steps(output, was) if longer else ""
-            before, asked = (compared(each) | same for each in (was, settings))
-            check_same_run(output, before, asked, remedy)
+            longer = saved.get("steps") != settings.get("steps")
+            remedy = of_more_steps(output, saved) if longer else ""
+            old, new = (compared(each) | same for each in (saved, settings))
+            check_same_run(output, old, new, remedy)
         try:
-            if was is None:
+            if saved is None:
                 write_whole(output / RUN_FILE, json.dumps(settings, indent=2) + "\n")
             yield
         except BaseException:
             if {path.name for path in output.iterdir()} <= BEGINNINGS:
                 for name in BEGINNINGS:
                     (output / name).unlink(missing_ok=True)
-                if made:
+                if is_new:
                     output.rmdir()
             raise
 
@@ -153,19 +153,19 @@ def locked(directory):
         os.close(descriptor)
 
 
-def check_same_run(output, was, asked, remedy=""):
+def check_same_run(output, old, new, remedy=""):
     """Raises a `ValueError` that lists the settings which are not as they were.
 
     Args:
-        output: Where they were.
-        was: A dict.
-        asked: A dict.
+        output: The run's directory.
+        old: The run's settings, a dict.
+        new: The settings of the command, a dict.
         remedy: What else helps, if anything.
     """
     differences = [
-        f"{name}: was {was.get(name)!r}, asked {asked.get(name)!r}"
-        for name in sorted(was.keys() | asked.keys())
-        if was.get(name) != asked.get(name)
+        f"{name}: was {old.get(name)!r}, asked {new.get(name)!r}"
+        for name in sorted(old.keys() | new.keys())
+        if old.get(name) != new.get(name)
     ]
     if differences:
         raise ValueError(

@@ -134,20 +134,20 @@ class CrossViewImageClassifier(PresetModel):
         self.noises |= {"adversarial"} if "vat" in views else set()
         self.labelled_dropout = labelled_dropout
         self.unlabelled_dropout = unlabelled_dropout
-        made = {"dtype": self.dtype_policy}
-        self.encoder = ImageEncoder(image_shape, channels, **made, name="encoder")
+        policy = {"dtype": self.dtype_policy}
+        self.encoder = ImageEncoder(image_shape, channels, **policy, name="encoder")
         self.encoder.build()
         self.preprocessing = Preprocessing(
             image_shape, preprocessing, name="preprocessing"
         )
         self.preprocessing.build()
         self.primary = keras.layers.Dense(
-            len(self.labels), kernel_initializer="he_normal", **made, name="primary"
+            len(self.labels), kernel_initializer="he_normal", **policy, name="primary"
         )
         width = self.encoder.channels[-1]
         self.primary.build((None, width))
         self.auxiliary = [
-            RegionModules(len(self.labels), **made, name=view)
+            RegionModules(len(self.labels), **policy, name=view)
             for view in self.module_views
         ]
         for module in self.auxiliary:

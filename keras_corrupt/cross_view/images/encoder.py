@@ -31,12 +31,12 @@ class BatchNorm(keras.layers.Layer):
         self.epsilon = epsilon
 
     def build(self, input_shape):
-        shape, made = (input_shape[-1],), {"autocast": False}
-        self.scale = self.add_weight(shape, "ones", name="scale", **made)
-        self.offset = self.add_weight(shape, "zeros", name="offset", **made)
-        made["trainable"] = False
-        self.mean = self.add_weight(shape, "zeros", name="mean", **made)
-        self.variance = self.add_weight(shape, "ones", name="variance", **made)
+        shape, options = (input_shape[-1],), {"autocast": False}
+        self.scale = self.add_weight(shape, "ones", name="scale", **options)
+        self.offset = self.add_weight(shape, "zeros", name="offset", **options)
+        options["trainable"] = False
+        self.mean = self.add_weight(shape, "zeros", name="mean", **options)
+        self.variance = self.add_weight(shape, "ones", name="variance", **options)
 
     def call(self, x, by_batch=False, update=None):
         """Returns `x`, `[batch, height, width, channels]`, normalised.

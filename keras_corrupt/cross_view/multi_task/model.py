@@ -89,8 +89,8 @@ class CrossViewMultiTask(keras.Model):
 
         if not training:
             return predict()
-        asked = ops.any(inputs["labelled"] == 1)
-        return ops.cond(asked, predict, lambda: part.nothing_learned(inputs)[0])
+        any_labelled = ops.any(inputs["labelled"] == 1)
+        return ops.cond(any_labelled, predict, lambda: part.nothing_learned(inputs)[0])
 
     def learned(self, inputs, own):
         """Returns each part's targets and auxiliary logits; zeros without text.

@@ -104,21 +104,21 @@ class CrossViewParser(WordModel):
         self.add_modules()
 
     def module(self, name, width, hidden_size):
-        made = BiaffineModule(
+        module = BiaffineModule(
             hidden_size, len(self.labels), dtype=self.dtype_policy, name=name
         )
-        made.build(width)
-        return made
+        module.build(width)
+        return module
 
     def views_of(self, layers, inputs):
         (forward, backward), words = layers[0], inputs["padding_mask"]
-        whole = ops.concatenate([states for layer in layers for states in layer], -1)
+        joined = ops.concatenate([states for layer in layers for states in layer], -1)
         return {
             "forward_forward": (forward, forward, words),
             "forward_backward": (forward, backward, words),
             "backward_forward": (backward, forward, words),
             "backward_backward": (backward, backward, words),
-            "full": (whole, whole, words),
+            "full": (joined, joined, words),
         }
 
     def num_classes(self, inputs):

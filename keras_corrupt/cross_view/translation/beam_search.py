@@ -62,8 +62,8 @@ def beam_search(
         only_end = ops.where(is_end, 0.0, IMPOSSIBLE)  # at no cost
         ways = ops.where(ended[..., None], only_end, ways)
         must_end = ops.logical_and(t + 1 >= limits, ops.logical_not(ended))
-        no_way = ops.logical_and(must_end[..., None], ops.logical_not(is_end))
-        ways = sums[..., None] + ops.where(no_way, IMPOSSIBLE, ways)
+        forbidden = ops.logical_and(must_end[..., None], ops.logical_not(is_end))
+        ways = sums[..., None] + ops.where(forbidden, IMPOSSIBLE, ways)
         sizes = sizes + ops.cast(ops.logical_not(ended), "int32")
         flat = (batch, beam_size * classes)
         _, best = ops.top_k(ops.reshape(score(ways, sizes[..., None]), flat), beam_size)

@@ -131,11 +131,11 @@ class CrossViewTranslator(WordModel):
 
     def module(self, name, width, hidden_size):
         rate = self.attention_dropout if name == "attention_dropout" else 0.0
-        made = AttentionModule(
+        module = AttentionModule(
             hidden_size, self.begin, rate, dtype=self.dtype_policy, name=name
         )
-        made.build(width, self.decoder.projection_size)
-        return made
+        module.build(width, self.decoder.projection_size)
+        return module
 
     def classes_of(self, labels):
         """Returns for each translation, a string, its words' classes and `END`."""
