@@ -151,11 +151,11 @@ class WordModel(PresetModel):
     def predictions(self, sentences, batch_size=64):
         """Returns for each sentence, a list of words, a list with one for each word."""
         sentences = word_lists(sentences)
-        predictions = [[] for _ in sentences]
+        found = [[] for _ in sentences]
         batches = self.batches(Sentences(sentences), batch_size=batch_size)
         for i, logits in self.predicted(batches):
-            predictions[i] = self.decoded(logits[: len(sentences[i])])
-        return predictions
+            found[i] = self.decoded(logits[: len(sentences[i])])
+        return found
 
     # === Presets ===
 
