@@ -27,8 +27,8 @@ class CrossViewModel(keras.Model):
     sentences whose labels are known. Targets are the indices of the words' classes,
     `[batch, length]`, or -1.
 
-    Only what predicts is saved in presets: the auxiliary modules are of use in training
-    alone.
+    Presets have only the modules that predict: the auxiliary modules are of use in
+    training alone.
 
     A subclass defines `networks`, what presets hold, and these methods. They get the
     model's `inputs`, and say by `training` whether dropout is active:

@@ -149,7 +149,7 @@ class DrawnSeed(keras.random.SeedGenerator):
         seed: What the `next` of a `SeedGenerator` returned.
     """
 
-    def __init__(self, seed):  # It has no state, which is what Keras's would make.
+    def __init__(self, seed):  # It has no state, as Keras's would make one.
         self.seed = seed
 
     def next(self, ordered=True):

@@ -10,7 +10,7 @@ NO_OPTIONS = {
     *("vocabulary_size", "max_length", "tokenizer", "mask_id", "unmaskable_ids"),
     *("seed", "dtype", "name"),
 }
-#: Nor are these options of a network.
+#: Arguments that are no options of a network.
 NO_NETWORK_OPTIONS = {
     *("vocabulary_size", "padding_id"),
     *("tied_to", "tied_parts", "tied_layers", "disentangled"),

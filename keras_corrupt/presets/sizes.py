@@ -12,7 +12,7 @@ from keras_corrupt.encoders import TransformerEncoder
 LAYER_ARRAYS = 16
 #: Arguments beside its sizes by which an encoder has more weights, or fewer.
 PARTS = "relative_positions", "positions", "norm", "feed_forward", "use_bias"
-#: Whole numbers of an encoder that its weights are of.
+#: Whole numbers of an encoder that decide the shapes of its weights.
 SIZES = (
     *("vocabulary_size", "num_layers", "hidden_size", "intermediate_size"),
     *("num_heads", "embedding_size", "max_length", "num_segments"),

@@ -41,7 +41,7 @@ _MAX_SETTINGS_BYTES = 1 << 16
 
 
 def load(directory: str | os.PathLike) -> Tokenizer:
-    """Reads what `Tokenizer.save` wrote, whichever kind it is of.
+    """Reads what `Tokenizer.save` wrote, of whichever kind.
 
     Args:
         directory: A directory with a saved tokenizer, such as a preset or a prepared

@@ -1,4 +1,4 @@
-"""A pretraining run, which is what most recipes do."""
+"""A pretraining run, as most recipes make it."""
 
 import dataclasses
 import functools
