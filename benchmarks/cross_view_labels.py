@@ -156,8 +156,8 @@ def steps_of(method, settings):
     config_class, _ = TASKS[settings.task]
     first = value_of(settings.options.get("labelled_first", "None"))
     if first is None:
-        known = settings.preset not in PRESETS or method == "CVT_on_supervised"
-        first = 0 if known else int(config_class.LABELLED_SHARE * settings.steps)
+        is_trained = settings.preset not in PRESETS or method == "CVT_on_supervised"
+        first = 0 if is_trained else int(config_class.LABELLED_SHARE * settings.steps)
     more = settings.steps - first if method in LONGER else 0
     return first, settings.steps + more
 

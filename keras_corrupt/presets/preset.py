@@ -128,8 +128,8 @@ class Preset:
     def load(self, tokenizer=None, partial=False, **overrides):
         """Makes the model and loads its weights.
 
-        The precision is that of the override `dtype`, or of
-        `keras.config.set_dtype_policy` where that is not float32, or else the preset's.
+        The override `dtype` decides the precision, or `keras.config.set_dtype_policy`
+        where that is not float32, or else the preset.
 
         Args:
             tokenizer: The tokenizer of a preset that has none.

@@ -159,8 +159,8 @@ class CrossViewConfig:
     """Dropout rate of words' vectors and LSTMs' outputs on labelled sentences, 0.5 if
     not given; of a pretrained encoder and its head on all sentences, 0.1."""
     unlabelled_dropout: float | None = None
-    """That on unlabelled ones, 0.2, in the thesis's table 0.8; of what the auxiliary
-    modules read of a pretrained encoder, 0.1."""
+    """Dropout rate on unlabelled sentences, 0.2, in the thesis's table 0.8; of the
+    states that auxiliary modules read of a pretrained encoder, 0.1."""
     label_smoothing: float = 0.1
     """Label smoothing of the known tags."""
     dtype: Literal["float32", "mixed_bfloat16", "auto"] = "float32"
@@ -210,8 +210,8 @@ class CrossViewConfig:
         defaults = PRETRAINED if pretrained else PUBLISHED
         missing = {n: v for n, v in defaults.items() if getattr(self, n) is None}
         if self.labelled_first is None:
-            known = pretrained or self.preset not in PRESETS
-            share = 0 if known else self.LABELLED_SHARE
+            is_trained = pretrained or self.preset not in PRESETS
+            share = 0 if is_trained else self.LABELLED_SHARE
             missing["labelled_first"] = int(share * self.steps)
         if self.dtype == "auto":
             from keras_corrupt.devices import precision  # help needs no Keras

@@ -264,8 +264,8 @@ class CrossViewTranslator(WordModel):
             # A batch is filled up with sentences of no word, which end at once.
             limits = ops.where(lengths > 0, self.limit(lengths), 1)
             sizes = limits, longest, beams, self.length_penalty
-            found, scores, means = beam_search(step, kept, self.begin, END, *sizes)
-            return found, scores, ops.exp(means)
+            ids, scores, means = beam_search(step, kept, self.begin, END, *sizes)
+            return ids, scores, ops.exp(means)
 
     # === Training ===
 
