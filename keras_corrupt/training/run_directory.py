@@ -51,15 +51,15 @@ def run_directory(output, settings, compared=dict, uncompared=()):
             "Mend that, or choose another."
         ) from error
     with locked(output):
-        saved = settings_in(output)
-        if saved is not None:
+        was = settings_in(output)
+        if was is not None:
             same = dict.fromkeys((EXAMPLES, RECOVERIES, *uncompared))
-            longer = saved.get("steps") != settings.get("steps")
-            remedy = of_more_steps(output, saved) if longer else ""
-            old, new = (compared(each) | same for each in (saved, settings))
-            check_same_run(output, old, new, remedy)
+            longer = was.get("steps") != settings.get("steps")
+            remedy = of_more_steps(output, was) if longer else ""
+            before, asked = (compared(each) | same for each in (was, settings))
+            check_same_run(output, before, asked, remedy)
         try:
-            if saved is None:
+            if was is None:
                 write_whole(output / RUN_FILE, json.dumps(settings, indent=2) + "\n")
             yield
         except BaseException:
