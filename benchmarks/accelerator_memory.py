@@ -61,7 +61,7 @@ class Settings:
     length: int = 512
     """Tokens of a sequence."""
     remat: tuple[str, ...] = ("none", "attention", "layer")
-    """What is computed again."""
+    """Parts that are computed again."""
     dtypes: tuple[str, ...] = ("mixed_bfloat16",)
     """Precisions."""
     chip: Literal["v5e", "v6e"] = "v5e"
@@ -115,13 +115,13 @@ def compiled(step, state, batch, length, device):
 
 def row_of(step, state, batch, settings, device):
     start = time.perf_counter()
-    found = compiled(step, state, batch, settings.length, device)
+    program = compiled(step, state, batch, settings.length, device)
     seconds = time.perf_counter() - start
-    if isinstance(found, float):
+    if isinstance(program, float):
         return (
-            f"{found / 2**30:.1f} (too much) | | {'| ' * len(RATES)}| {seconds:.0f} s"
+            f"{program / 2**30:.1f} (too much) | | {'| ' * len(RATES)}| {seconds:.0f} s"
         )
-    memory, cost = found.memory_analysis(), found.cost_analysis()
+    memory, cost = program.memory_analysis(), program.cost_analysis()
     needed = memory.argument_size_in_bytes + memory.temp_size_in_bytes
     flops, moved = cost["flops"], cost["bytes accessed"]
     times = " | ".join(f"{1000 * t:.0f}" for t in least_seconds(flops, moved).values())

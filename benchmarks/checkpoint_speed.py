@@ -2,8 +2,8 @@
 
     python benchmarks/checkpoint_speed.py
 
-Of ELECTRA with its optimizer, in turn: ours, which is exact and survives a crash while
-it is written; Keras's `save` and `load_model`; TensorFlow's own.
+Three ways save and load ELECTRA with its optimizer, in turn: ours, which is exact and
+survives a crash while it is written; Keras's `save` and `load_model`; TensorFlow's own.
 """
 
 import dataclasses

@@ -250,13 +250,13 @@ def labels(runs):
 
 
 def flattened(settings, prefix=""):
-    found = {}
+    flat = {}
     for name, value in settings.items():
         if isinstance(value, dict):
-            found |= flattened(value, "" if name == "objective" else f"{name}.")
+            flat |= flattened(value, "" if name == "objective" else f"{name}.")
         elif name != "last_step":
-            found[prefix + name] = value
-    return found
+            flat[prefix + name] = value
+    return flat
 
 
 def table(runs, names):

@@ -76,7 +76,7 @@ TASKS = {
     "translation": (TranslationConfig, translation),
     "images": (ImageConfig, images),
 }
-#: What is compared -> settings; all but the supervised one learn from text, too.
+#: Method -> settings; all but the supervised one learn from text, too.
 METHODS = {
     "supervised": {},
     "CVT": {},
@@ -121,7 +121,7 @@ class Settings(CrossViewSettings):
     train: tuple[str, ...]
     """File of labelled sentences; of translation two, of images any number."""
     dev: tuple[str, ...]
-    """That of the sentences to evaluate on."""
+    """File of the sentences to evaluate on."""
     fractions: tuple[float, ...] = (0.05, 0.25, 1.0)
     """Parts of the labelled sentences."""
     methods: tuple[Literal[tuple(METHODS)], ...] = ("supervised", "CVT")
@@ -156,8 +156,8 @@ def steps_of(method, settings):
     config_class, _ = TASKS[settings.task]
     first = value_of(settings.options.get("labelled_first", "None"))
     if first is None:
-        known = settings.preset not in PRESETS or method == "CVT_on_supervised"
-        first = 0 if known else int(config_class.LABELLED_SHARE * settings.steps)
+        is_trained = settings.preset not in PRESETS or method == "CVT_on_supervised"
+        first = 0 if is_trained else int(config_class.LABELLED_SHARE * settings.steps)
     more = settings.steps - first if method in LONGER else 0
     return first, settings.steps + more
 
@@ -214,10 +214,10 @@ def table(scores, metric):
     heads = ["labelled examples", *(f"{metric}, {m}" for m in methods)]
     heads += [f"{method} is better by" for method in better]
     lines = [f"| {' | '.join(heads)} |", f"|{'---:|' * len(heads)}"]
-    for count, found in scores.items():
-        found = {method: np.array(values) for method, values in found.items()}
-        cells = [f"{count:,}", *(with_error(v, 1) for v in found.values())]
-        cells += [with_error(found[m] - found["supervised"], 1) for m in better]
+    for count, of_method in scores.items():
+        of_method = {method: np.array(values) for method, values in of_method.items()}
+        cells = [f"{count:,}", *(with_error(v, 1) for v in of_method.values())]
+        cells += [with_error(of_method[m] - of_method["supervised"], 1) for m in better]
         lines.append(f"| {' | '.join(cells)} |")
     return "\n".join(lines)
 
@@ -236,7 +236,7 @@ def draw(scores, curves, metric, path):
 
     few = min(scores)
     over_labels = {
-        method: ([*scores], [found[method] for found in scores.values()])
+        method: ([*scores], [of_method[method] for of_method in scores.values()])
         for method in scores[few]
     }
     panels = []
@@ -263,7 +263,7 @@ def draw(scores, curves, metric, path):
 
 def curves_of(scores, metric, settings):
     """Returns what `draw` shows through training."""
-    found = {}
+    curves = {}
     for method in settings.methods:
         runs = [
             read_metrics(
@@ -274,8 +274,8 @@ def curves_of(scores, metric, settings):
         ]
         steps = [row["step"] for row in runs[0]]
         values = [[100 * row[f"val_{metric}"] for row in rows] for rows in runs]
-        found[method] = steps, np.transpose(values)
-    return found
+        curves[method] = steps, np.transpose(values)
+    return curves
 
 
 def main(settings):
@@ -301,8 +301,8 @@ def main(settings):
     with open(output / "scores.csv", "w", newline="") as file:
         csv.writer(file).writerows([COLUMNS, *rows])
     scores = {count: {method: [] for method in settings.methods} for count in counts}
-    for count, method, _, found in rows:
-        scores[count][method].append(found)
+    for count, method, _, value in rows:
+        scores[count][method].append(value)
     curves = curves_of(scores, task.main_metric, settings)
     draw(scores, curves, task.main_metric, output / "scores.png")
     text = f"{table(scores, task.main_metric)}\n\n{updates_table(settings)}"

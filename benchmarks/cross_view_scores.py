@@ -30,26 +30,26 @@ class Settings:
 
 def read(paths):
     """Returns number of labelled examples -> method -> scores, in the seeds' order."""
-    found = {}
+    counts = {}
     for path in paths:
         with open(path, newline="") as file:
             rows = csv.DictReader(file)
             if tuple(rows.fieldnames or ()) != COLUMNS:
                 raise ValueError(f"{path} has not the columns {', '.join(COLUMNS)}.")
             for row in rows:
-                methods = found.setdefault(int(row["labelled"]), {})
+                methods = counts.setdefault(int(row["labelled"]), {})
                 seeds = methods.setdefault(row["method"], {})
                 if row["seed"] in seeds:
                     raise ValueError(f"{path}: a score like {row} was there before.")
                 seeds[row["seed"]] = float(row["score"])
-    for count, methods in found.items():
+    for count, methods in counts.items():
         if len({(*sorted(seeds),) for seeds in methods.values()}) != 1:
             raise ValueError(f"With {count} labels, methods have different seeds.")
-    if len({(*methods,) for methods in found.values()}) != 1:
+    if len({(*methods,) for methods in counts.values()}) != 1:
         raise ValueError("Numbers of labels have different methods.")
     return {
         count: {name: [seeds[s] for s in sorted(seeds)] for name, seeds in m.items()}
-        for count, m in sorted(found.items())
+        for count, m in sorted(counts.items())
     }
 
 

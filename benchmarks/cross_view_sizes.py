@@ -35,14 +35,14 @@ def main(settings):
     rows, scores = [], {}
     for size, directory in settings.comparisons:
         with open(Path(directory, "scores.csv"), newline="") as file:
-            found = [{"size": size, **row} for row in csv.DictReader(file)]
-        if len({row["labelled"] for row in found}) != 1:
+            added = [{"size": size, **row} for row in csv.DictReader(file)]
+        if len({row["labelled"] for row in added}) != 1:
             raise ValueError(f"{directory} has scores of several numbers of labels.")
-        rows += found
-        for row in found:
+        rows += added
+        for row in added:
             of_size = scores.setdefault(row["method"], {}).setdefault(size, [])
             of_size.append(float(row["score"]))
-    if len({(*found,) for found in scores.values()}) != 1:
+    if len({(*by_size,) for by_size in scores.values()}) != 1:
         raise ValueError(f"The comparisons differ in methods: {', '.join(scores)}.")
     write_rows(rows, Path(settings.output, "sizes.csv"))
     draw(scores, settings.metric, Path(settings.output, "sizes.png"))
@@ -65,7 +65,7 @@ def table(scores):
         "|---:" * (len(scores) + 1) + "|",
     ]
     for size in next(iter(scores.values())):
-        cells = [with_error(np.array(found[size]), 1) for found in scores.values()]
+        cells = [with_error(np.array(of_size[size]), 1) for of_size in scores.values()]
         lines.append(f"| {size} | {' | '.join(cells)} |")
     return "\n".join(lines)
 
@@ -76,10 +76,12 @@ def draw(scores, metric, path):
 
     figure = Figure(figsize=(5, 4), layout="constrained")
     axis = figure.subplots()
-    for method, found in scores.items():
-        axis.plot([*found], [np.mean(v) for v in found.values()], "o-", label=method)
+    for method, of_size in scores.items():
+        axis.plot(
+            [*of_size], [np.mean(v) for v in of_size.values()], "o-", label=method
+        )
     axis.set(xlabel="hidden units of the first LSTM", ylabel=metric, xscale="log")
-    axis.set_xticks([*found], [str(size) for size in found])
+    axis.set_xticks([*of_size], [str(size) for size in of_size])
     axis.minorticks_off()
     axis.grid(alpha=0.3)
     axis.legend()

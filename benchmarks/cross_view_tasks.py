@@ -6,8 +6,8 @@
 Supervised and by Cross-View Training, each task has as many updates (Clark's
 thesis, table 4.2); on text without labels all tasks learn together, and one by one
 (table 4.3). A new task is learned from nothing, and on the encoder that the others have
-left, which stays as it is (table 4.5). The TOML file is that of
-`recipes/cvt_multitask.py`. Called again, it goes on where it was stopped.
+left, which stays as it is (table 4.5). `recipes/cvt_multitask.py` describes the TOML
+file. Called again, it goes on where it was stopped.
 """
 
 import csv
@@ -88,13 +88,13 @@ class Runs:
             outputs = self.together(method, with_text)
             yield from self.scores_of(outputs, f"together, {method}")
             for task in self.new:
-                found = self.alone(
+                value = self.alone(
                     task,
                     f"after {method}",
                     start=outputs[0],
                     freeze_encoder=True,
                 )
-                yield task, f"together, {method}", found
+                yield task, f"together, {method}", value
         name = "CVT, one task at a time"
         outputs = self.together(name, True, one_task_at_a_time=True)
         yield from self.scores_of(outputs, f"together, {name}")
@@ -131,8 +131,8 @@ def table(rows):
     for method in sorted({method for _, method, *_ in rows}, reverse=True):
         cells = []
         for task in tasks:
-            found = [value for t, m, _, value in rows if (t, m) == (task, method)]
-            cells.append(with_error(np.array(found), 1) if found else "")
+            values = [value for t, m, _, value in rows if (t, m) == (task, method)]
+            cells.append(with_error(np.array(values), 1) if values else "")
         lines.append(f"| {method} | {' | '.join(cells)} |")
     return "\n".join(lines)
 
@@ -149,8 +149,8 @@ def main(settings):
         check(task, alone(task, "CVT", 0, settings, with_text=True))
     rows = []
     for seed in settings.all_seeds():
-        for task, method, found in Runs(tasks, settings, seed).scores():
-            rows.append((f"{task.name} ({task.main_metric})", method, seed, found))
+        for task, method, value in Runs(tasks, settings, seed).scores():
+            rows.append((f"{task.name} ({task.main_metric})", method, seed, value))
     output = Path(settings.output)
     with open(output / "scores.csv", "w", newline="") as file:
         csv.writer(file).writerows([("task", "method", "seed", "score"), *rows])

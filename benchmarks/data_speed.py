@@ -193,7 +193,7 @@ def main():
     with tempfile.TemporaryDirectory() as folder:
         text = f"{folder}/text.txt"
         megabytes = excerpt(settings.corpus, text, settings.megabytes * 1e6)
-        # The vocabulary first: training it is not what is measured.
+        # The vocabulary first: its training is not measured.
         prepare_dataset(text, f"{folder}/first", workers=1, progress=False)
         vocabulary = f"{folder}/first/vocab.txt"
         preparation(settings, text, megabytes, vocabulary, folder)

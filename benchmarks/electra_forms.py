@@ -111,7 +111,7 @@ def row(name, settings):
     )
     preset = str(Path(config.output, "preset"))
     scores = fine_tuning.scores(tuning, preset, Path(config.output).name)
-    return columns | {task: found for task, (_, found) in scores.items()}
+    return columns | {task: seeds for task, (_, seeds) in scores.items()}
 
 
 def cell(value):

@@ -28,7 +28,7 @@ from keras_corrupt.corruption import choose_positions, replace_tokens, sample_to
 from keras_corrupt.data import load_dataset_info, make_dataset
 from keras_corrupt.training.callbacks import read_metrics
 
-#: What is drawn of the runs that have it.
+#: Metrics that are drawn of the runs that have them.
 CURVES = {
     "val_mlm_loss": "masked LM loss (nats)",
     "val_cloze_loss": "cloze loss of all tokens (nats)",

@@ -182,13 +182,13 @@ def versions(extra, installed):
     def plain(name):
         return re.sub(r"[-_.]+", "-", name).lower()
 
-    wanted = {
+    names = {
         plain(re.match(r"[\w.-]+", requirement)[0])
         for requirement in requires("keras-corrupt")
         if f'extra == "{extra}"' in requirement
     }
-    found = [p for p in installed if plain(p["name"]) in wanted]
-    return ", ".join(f"{p['name']} {p['version']}" for p in found)
+    packages = [p for p in installed if plain(p["name"]) in names]
+    return ", ".join(f"{p['name']} {p['version']}" for p in packages)
 
 
 def size(folder):

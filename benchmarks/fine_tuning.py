@@ -91,7 +91,7 @@ def tasks(settings, names):
 
 def scores(settings, preset, column):
     """Fine-tunes on all tasks: name -> (metric, score of each seed)."""
-    found = {}
+    results = {}
     own = {} if settings.dropout is None else {"dropout": settings.dropout}
     for names, epochs in zip((LONG, SHORT), settings.epochs, strict=True):
         config = FinetuneConfig(
@@ -112,19 +112,19 @@ def scores(settings, preset, column):
                 **own,
             },
         )
-        if wanted := list(tasks(settings, names)):
-            for row in finetune(wanted, config):
+        if chosen := list(tasks(settings, names)):
+            for row in finetune(chosen, config):
                 metric = row.results[0]["metric"]
-                found[row.task] = metric, [run["score"] for run in row.results]
-    return found
+                results[row.task] = metric, [run["score"] for run in row.results]
+    return results
 
 
-def table(found):
+def table(columns):
     """Returns a Markdown table of `scores` by column."""
-    lines = [["task", "metric", *found], ["---", "---", *["---:"] * len(found)]]
-    for task, (metric, _) in next(iter(found.values())).items():
+    lines = [["task", "metric", *columns], ["---", "---", *["---:"] * len(columns)]]
+    for task, (metric, _) in next(iter(columns.values())).items():
         cells = []
-        for kind in found.values():
+        for kind in columns.values():
             _, runs = kind[task]
             middle = statistics.median(runs)
             cells.append(f"{middle:.1f} ({min(runs):.1f} to {max(runs):.1f})")
@@ -132,20 +132,20 @@ def table(found):
     return "\n".join("| " + " | ".join(cells) + " |" for cells in lines)
 
 
-def plot(found, path):
+def plot(columns, path):
     """Draws every run's score, task by task."""
     import matplotlib.pyplot as plt
 
     figure, axes = plt.subplots(figsize=(7, 3.5))
-    for number, (kind, rows) in enumerate(found.items()):
-        offset = 0.6 * ((number + 0.5) / len(found) - 0.5)
+    for number, (kind, rows) in enumerate(columns.items()):
+        offset = 0.6 * ((number + 0.5) / len(columns) - 0.5)
         places = [
             (index + offset, score)
             for index, (_, runs) in enumerate(rows.values())
             for score in runs
         ]
         axes.plot(*zip(*places, strict=True), "o", alpha=0.6, label=kind)
-    names = next(iter(found.values()))
+    names = next(iter(columns.values()))
     axes.set_xticks(range(len(names)), names, rotation=30, ha="right")
     axes.set_ylabel("score, development set")
     axes.grid(axis="y", alpha=0.3)
@@ -162,9 +162,9 @@ def main():
         raise SystemExit(f"Two of {settings.presets} have one name: {[*columns]}.")
     if settings.new_weights:
         columns[NEW] = settings.presets[0]
-    found = {name: scores(settings, preset, name) for name, preset in columns.items()}
-    plot(found, Path(settings.output, "scores.png"))
-    print(table(found))
+    results = {name: scores(settings, preset, name) for name, preset in columns.items()}
+    plot(results, Path(settings.output, "scores.png"))
+    print(table(results))
 
 
 if __name__ == "__main__":

@@ -101,11 +101,11 @@ def check(settings):
 
 def curves_of(rows):
     """Returns method -> losses, NumPy `[seeds, points]`."""
-    found = {}
+    curves = {}
     for row in rows:
-        seeds = found.setdefault(row["method"], {})
+        seeds = curves.setdefault(row["method"], {})
         seeds.setdefault(row["seed"], []).append(row["val_mlm_loss"])
-    return {name: np.array(list(seeds.values())) for name, seeds in found.items()}
+    return {name: np.array(list(seeds.values())) for name, seeds in curves.items()}
 
 
 def ahead_from(losses, others):

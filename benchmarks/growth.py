@@ -107,13 +107,13 @@ def write(output, points, settings):
         "| model | batch | length | ms | ms a 1,000 tokens | peak memory | estimated |",
         "|---|---:|---:|---:|---:|---:|---:|",
     ]
-    for (size, batch_size, length), found in points.items():
-        ms = 1000 * found["seconds"]
-        error = found["estimate"] / found["peak"] - 1
+    for (size, batch_size, length), point in points.items():
+        ms = 1000 * point["seconds"]
+        error = point["estimate"] / point["peak"] - 1
         lines.append(
             f"| {size} | {batch_size} | {length} | {ms:,.0f} | "
-            f"{1000 * ms / batch_size / length:,.0f} | {found['peak'] / 1e9:.2f} GB | "
-            f"{found['estimate'] / 1e9:.2f} GB ({error:+.0%}) |"
+            f"{1000 * ms / batch_size / length:,.0f} | {point['peak'] / 1e9:.2f} GB | "
+            f"{point['estimate'] / 1e9:.2f} GB ({error:+.0%}) |"
         )
     (output / "growth.md").write_text("\n".join(lines) + "\n")
     print("\n".join(lines))
@@ -130,10 +130,10 @@ def draw(output, points):
         x = [point[COLUMN[name]] for point in series]
         if name == "size":
             x = [points[point]["parameters"] for point in series]
-        found = [points[point] for point in series]
-        above.plot(x, [f["seconds"] for f in found], "o-")
-        below.plot(x, [f["peak"] / 1e9 for f in found], "o-", label="measured")
-        below.plot(x, [f["estimate"] / 1e9 for f in found], "x--", label="estimated")
+        measured = [points[point] for point in series]
+        above.plot(x, [f["seconds"] for f in measured], "o-")
+        below.plot(x, [f["peak"] / 1e9 for f in measured], "o-", label="measured")
+        below.plot(x, [f["estimate"] / 1e9 for f in measured], "x--", label="estimated")
         fixed = {"length": "small, batch 32", "batch": "small, length 128"}
         above.set(yscale="log")
         above.yaxis.set_major_formatter("{x:g}")

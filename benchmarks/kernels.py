@@ -37,10 +37,10 @@ def computations_of(text):
     for line in re.sub(r"/\*.*?\*/", "", text).splitlines():
         if begins := re.match(r"(?:ENTRY )?%?([\w.\-]+) \(.*\{$", line):
             current = computations.setdefault(begins[1], [])
-        elif found := re.match(
+        elif operation := re.match(
             r"\s+(?:ROOT )?%?([\w.\-]+) = (?:\([^=]*?\)|\S+) ([\w\-]+)\((.*)", line
         ):
-            current.append(found.groups())
+            current.append(operation.groups())
     return computations
 
 

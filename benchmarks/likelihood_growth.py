@@ -30,9 +30,9 @@ class Settings(likelihoods.Settings):
 
 def worth_of(run, preset, lists, pairs, settings):
     """Returns what a preset's likelihoods are worth, a dict."""
-    hypotheses = [text for found in lists for text in found.texts]
+    hypotheses = [text for n_best in lists for text in n_best.texts]
     sentences = [pair.good for pair in pairs] + [pair.bad for pair in pairs]
-    ends = np.cumsum([len(found.texts) for found in lists])[:-1]
+    ends = np.cumsum([len(n_best.texts) for n_best in lists])[:-1]
     kept = dataclasses.replace(settings, output=str(Path(settings.output, run.name)))
     Path(kept.output).mkdir(parents=True, exist_ok=True)
     logs, judged, _ = likelihoods.likelihoods_of(preset, hypotheses, sentences, kept)

@@ -79,12 +79,12 @@ def change(lists, chosen, draws=10_000):
     (-0.5, -0.5, -0.5)
     """
     rest = list(zip(lists, chosen, strict=True))[len(lists) // 2 :]
-    words = np.array([len(found.reference.split()) for found, _ in rest])
+    words = np.array([len(n_best.reference.split()) for n_best, _ in rest])
     errors = np.array(
         [
-            word_errors(found.texts[number], found.reference)
-            - word_errors(found.texts[found.scores.argmax()], found.reference)
-            for found, number in rest
+            word_errors(n_best.texts[number], n_best.reference)
+            - word_errors(n_best.texts[n_best.scores.argmax()], n_best.reference)
+            for n_best, number in rest
         ]
     )
     drawn = np.random.default_rng(0).integers(0, len(rest), (draws, len(rest)))
@@ -149,9 +149,9 @@ def table(columns):
 def main(settings):
     lists = scoring.read_n_best(settings.n_best, settings.parts)
     pairs = scoring.read_pairs([settings.blimp])
-    hypotheses = [text for found in lists for text in found.texts]
+    hypotheses = [text for n_best in lists for text in n_best.texts]
     sentences = [pair.good for pair in pairs] + [pair.bad for pair in pairs]
-    ends = np.cumsum([len(found.texts) for found in lists])[:-1]
+    ends = np.cumsum([len(n_best.texts) for n_best in lists])[:-1]
     output, columns = Path(settings.output), {}
     output.mkdir(parents=True, exist_ok=True)
     for preset in settings.presets:

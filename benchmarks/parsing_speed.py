@@ -59,8 +59,8 @@ def networkx_heads(scores):
 
 def timed(function, *args):
     start = time.perf_counter()
-    found = function(*args)
-    return found, time.perf_counter() - start
+    result = function(*args)
+    return result, time.perf_counter() - start
 
 
 def predict(parser, sentences):

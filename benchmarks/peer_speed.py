@@ -30,7 +30,7 @@ import tyro
 from benchmarks.machine import description, matmul_gflops
 
 ROOT = Path(__file__).parents[1]
-# glibc then keeps what is freed, which PyTorch leaves to it.
+# glibc then keeps the memory that is freed, which PyTorch leaves to it.
 KEPT = {"MALLOC_MMAP_MAX_": "0", "MALLOC_TRIM_THRESHOLD_": str(2**34)}
 PLAIN = {"KERAS_CORRUPT_KERNELS": "plain"}
 # Module, precision and, where it is measured so, environment.
@@ -70,7 +70,7 @@ CONTESTANTS = {
         "ours, float32": ("ours", "float32"),
     },
 }
-#: The size of what is not `small`.
+#: The sizes of systems that are not `small`.
 SIZES = {"tagging": "base", "cross_view": "base"}
 
 
@@ -204,8 +204,8 @@ def step_gflop(settings):
         both = model.update_flops(settings.length)  # the mean of both kinds of batches
         model.views = ()
         labelled = model.update_flops(settings.length)
-        found = labelled if settings.system == "tagging" else 2 * both - labelled
-        return settings.batch_size * found / 1e9
+        flops = labelled if settings.system == "tagging" else 2 * both - labelled
+        return settings.batch_size * flops / 1e9
     model = getattr(keras_corrupt.models, SYSTEMS[settings.system]).from_preset("small")
     if settings.system == "scoring":
         texts = [mask.shape for _, mask in random_texts(*settings.size)]

@@ -84,10 +84,10 @@ def write(output, series):
         "| | size | seconds | a million |",
         "|---|---:|---:|---:|",
     ]
-    for name, found in series.items():
-        for size, taken in found.items():
-            each = 1e6 * taken / size
-            lines.append(f"| {name} | {size:,} | {taken:.2f} | {each:.1f} |")
+    for name, points in series.items():
+        for size, seconds in points.items():
+            each = 1e6 * seconds / size
+            lines.append(f"| {name} | {size:,} | {seconds:.2f} | {each:.1f} |")
     (output / "preparation_growth.md").write_text("\n".join(lines) + "\n")
     print("\n".join(lines))
 
@@ -97,8 +97,8 @@ def draw(output, series):
 
     figure = Figure(figsize=(7, 5), layout="constrained")
     axes = figure.subplots()
-    for name, found in series.items():
-        axes.plot(found.keys(), found.values(), "o-", label=name)
+    for name, points in series.items():
+        axes.plot(points.keys(), points.values(), "o-", label=name)
     axes.set(xscale="log", yscale="log", xlabel="tokens, letters", ylabel="seconds")
     axes.grid(alpha=0.3)
     axes.legend()

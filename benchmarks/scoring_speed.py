@@ -62,7 +62,7 @@ def main(settings):
                 score_sentences(model, texts)
                 if round_:  # the first one compiles
                     seconds[name].append(time.perf_counter() - start)
-        one, many = (statistics.median(found) for found in seconds.values())
+        one, many = (statistics.median(times) for times in seconds.values())
         rows.append((tokens, one, many))
     lines = [
         f"{description()}; {settings.preset}, {settings.sentences} sentences\n",

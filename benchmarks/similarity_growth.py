@@ -32,20 +32,20 @@ class Settings:
     data: str = "tfds:glue"
     """A directory in GLUE's layout (`STS-B/dev.tsv`), or `tfds:glue`."""
     pooling: Literal["cls", "mean"] = "cls"
-    """A text's vector: that of [CLS], or the mean over all tokens."""
+    """A text's vector: the vector of [CLS], or the mean over all tokens."""
 
 
 def main(settings):
     split = GlueTask("STS-B", settings.data).splits["dev"]
     rows, output = [], Path(settings.output)
     for run, step, preset in comparison.kept_presets(settings.runs):
-        found = measure(str(preset), split, settings.pooling)
+        similarity = measure(str(preset), split, settings.pooling)
         row = {
             "run": run.name,
             "step": step,
-            "spearman": round(found.spearman, 1),
-            "similar": round(float(found.similar.mean()), 4),
-            "random": round(float(found.random.mean()), 4),
+            "spearman": round(similarity.spearman, 1),
+            "similar": round(float(similarity.similar.mean()), 4),
+            "random": round(float(similarity.random.mean()), 4),
         }
         print(row, flush=True)
         rows.append(row)

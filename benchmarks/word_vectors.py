@@ -66,7 +66,9 @@ def main(settings):
     words, read = len(model.wv), model.corpus_total_words
     print(f"{words:,} words' vectors of {read:,} words of text, in {seconds:.0f} s.")
     for word in [word for word in ("good", "three", "paris") if word in model.wv]:
-        near = ", ".join(found for found, _ in model.wv.most_similar(word, topn=5))
+        near = ", ".join(
+            neighbour for neighbour, _ in model.wv.most_similar(word, topn=5)
+        )
         print(f"{word}: {near}")
 
 

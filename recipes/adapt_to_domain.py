@@ -8,7 +8,7 @@
 
 The run ends with a table of the losses before and after on held-out documents of the
 corpus, and of the old text where `--mix` names it: a tenth of the examples from there
-keeps what was known, and a fraction of 0 shows what is forgotten. A task is fine-tuned
+keeps the old knowledge, and a fraction of 0 shows the loss of it. A task is fine-tuned
 from both encoders, as by finetune_text.py.
 
 The model is the preset's. The learning rate and the batch are those with which Zheng et

@@ -27,9 +27,9 @@ class Config(ImageConfig):
     train: tuple[str, ...] = ()
     """Files or globs of the labelled images."""
     dev: tuple[str, ...] = ()
-    """Those of the images to evaluate on."""
+    """Files of the images to evaluate on."""
     test: tuple[str, ...] = ()
-    """Those of images to classify, if any."""
+    """Files of images to classify, if any."""
     max_train: int | None = None
     """Labelled images to use, as many of each class, from the first on; all if not
     given."""

@@ -42,8 +42,8 @@ def tasks(config):
         from keras_corrupt.cross_view.tasks import made_tasks
 
         return [made_tasks.names_and_numbers(), made_tasks.long_and_short()]
-    found = read_task_file(config.task_file, TASK_KINDS)
-    return [task.first(config.max_train) for task in found]
+    all_tasks = read_task_file(config.task_file, TASK_KINDS)
+    return [task.first(config.max_train) for task in all_tasks]
 
 
 def config():

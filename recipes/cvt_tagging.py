@@ -43,8 +43,8 @@ def task(config):
 
         return names_and_numbers()
     columns = config.word_column, config.tag_column
-    found = TaggingTask("tagging", config.files(), *columns, config.scheme)
-    return found.first(config.max_train)
+    whole = TaggingTask("tagging", config.files(), *columns, config.scheme)
+    return whole.first(config.max_train)
 
 
 def config():

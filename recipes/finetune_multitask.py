@@ -9,7 +9,7 @@
 Clark's thesis, chapter 3. It trains a model of each task and one of all of them; with
 `--distill` another one of all tasks, which the first ones teach: at first it learns
 from their outputs, at last from the labels. It prints the median of the runs side by
-side, with what is significant. `--smoke` does all of it in a minute or two.
+side, with their significance. `--smoke` does all of it in a minute or two.
 
 Stopped, the same command goes on where it was. Without `--preset` it starts from
 `tiny_en`. Table 3.1, BERT-Large, 20 runs: average of GLUE without WNLI 84.0 for single

@@ -54,7 +54,7 @@ def tasks(config):
     for name in config.tasks:
         if name not in GLUE_PROMPTS:
             raise ValueError(f"`tasks` may be {[*GLUE_PROMPTS]}; got {name!r}.")
-    found = []
+    few_shot = []
     for name in config.tasks:
         task = GlueTask(name, config.data)
         for split in range(config.splits):
@@ -62,8 +62,8 @@ def tasks(config):
             if config.prompts:
                 contexts = config.demonstrations, config.num_contexts
                 few = prompted(few, *GLUE_PROMPTS[name], *contexts)
-            found.append(few)
-    return found
+            few_shot.append(few)
+    return few_shot
 
 
 def config():

@@ -73,11 +73,11 @@ def rows_of(data, split, number):
     """Returns the first examples of a split, uint16 `[rows, length]`."""
     from keras_corrupt.data import make_dataset
 
-    rows, found = [], 0
+    rows, count = [], 0
     for batch in make_dataset(data, split, batch_size=64):
         rows.append(np.array(batch["token_ids"]).astype("uint16"))
-        found += len(rows[-1])
-        if found >= number:
+        count += len(rows[-1])
+        if count >= number:
             break
     return np.concatenate(rows)[:number]
 

@@ -227,11 +227,11 @@ class Order:
         """Returns the examples from one on, int32 `[number]`."""
         places = np.arange(start, start + number)
         epochs, places = np.divmod(places, self.rows)
-        found = np.empty(number, "int32")
+        examples = np.empty(number, "int32")
         for epoch in np.unique(epochs):
             chosen = epochs == epoch
-            found[chosen] = self._epoch(int(epoch))[places[chosen]]
-        return found
+            examples[chosen] = self._epoch(int(epoch))[places[chosen]]
+        return examples
 
 
 def rates_of(run, step, number, steps):
@@ -313,13 +313,13 @@ class Training:
 
     def interval(self, state, step):
         """Trains an interval; returns the state and a row of measurements."""
-        begun, found = time.monotonic(), []
+        begun, all_logs = time.monotonic(), []
         end = min(step + self.settings.interval, self.steps)
         for first in range(step, end, self.settings.chunk):
             state, logs = self.chunk(state, first, self.steps)
-            found.append(logs)
+            all_logs.append(logs)
         seconds = time.monotonic() - begun
-        logs = jax.tree.map(lambda *x: np.concatenate(x), *found)
+        logs = jax.tree.map(lambda *x: np.concatenate(x), *all_logs)
         step += len(logs["loss"])
         measured = self.programs.measure(state)
         judged = step >= max(self.run.warmup_steps, FIRST_JUDGED)

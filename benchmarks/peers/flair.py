@@ -1,7 +1,7 @@
 """Flair's `SequenceTagger`, as large as ours by FLOPs: two LSTMs without projections.
 
 Words have vectors that are trained, and what an LSTM makes of their characters. The
-loss is a softmax's, without a CRF; dropout is that of dimensions (`locked_dropout`).
+loss is a softmax's, without a CRF; dropout drops dimensions (`locked_dropout`).
 """
 
 import flair
@@ -38,9 +38,9 @@ def make_step(system, batch_size, length, dtype):
         reproject_embeddings=False,
     )
     examples = []
-    for words, known in zip(sentences, tags, strict=True):
+    for words, words_tags in zip(sentences, tags, strict=True):
         sentence = Sentence(words)
-        for token, tag in zip(sentence, known, strict=True):
+        for token, tag in zip(sentence, words_tags, strict=True):
             token.add_label("tag", tag)
         examples.append(sentence)
     optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
@@ -61,7 +61,7 @@ def make_step(system, batch_size, length, dtype):
 
 def dictionary(items):
     """Returns Flair's dictionary of items, and one for unknown ones."""
-    found = Dictionary(add_unk=True)
+    dictionary = Dictionary(add_unk=True)
     for item in sorted(items):
-        found.add_item(item)
-    return found
+        dictionary.add_item(item)
+    return dictionary

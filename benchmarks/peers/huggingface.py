@@ -16,7 +16,7 @@ from benchmarks.peers import (
     random_texts,
 )
 
-#: Size -> layers; widths of embeddings, discriminator, generator; heads of the last two.
+#: Size -> layers; widths of embeddings and networks; heads of the networks.
 SIZES = {
     "tiny": (2, 128, 128, 32, 4, 1),
     "small": (12, 128, 256, 64, 4, 1),
@@ -92,9 +92,9 @@ def make_step(
         with torch.no_grad():
             sampled = torch.multinomial(logits.softmax(-1), 1).view_as(positions)
             corrupted = ids.scatter(1, positions, sampled)
-        found = discriminator(corrupted, attention_mask=mask).logits.float()
+        rtd_logits = discriminator(corrupted, attention_mask=mask).logits.float()
         rtd = functional.binary_cross_entropy_with_logits(
-            found, (corrupted != ids).float()
+            rtd_logits, (corrupted != ids).float()
         )
         return mlm + 50 * rtd
 

@@ -58,18 +58,18 @@ class Joint(keras.Model):
         sampled = ops.reshape(sampled, ops.shape(positions))[..., None] * places
         corrupted = ops.where(chosen == 1, ops.sum(sampled, axis=1), ids)
         hidden = self.discriminator({"token_ids": corrupted, **rest}, training=training)
-        found = self.classifier(self.transform(hidden["sequence_output"]))[..., 0]
-        return logits, found, corrupted
+        rtd_logits = self.classifier(self.transform(hidden["sequence_output"]))[..., 0]
+        return logits, rtd_logits, corrupted
 
     def compute_loss(self, x, y, y_pred, sample_weight=None, training=True):
-        logits, found, corrupted = y_pred
+        logits, rtd_logits, corrupted = y_pred
         ids = x["token_ids"]
         targets = ops.take_along_axis(ids, x["positions"], axis=1)
         mlm = keras.losses.sparse_categorical_crossentropy(
             targets, logits, from_logits=True
         )
         replaced = ops.cast(corrupted != ids, "float32")
-        rtd = ops.binary_crossentropy(replaced, found, from_logits=True)
+        rtd = ops.binary_crossentropy(replaced, rtd_logits, from_logits=True)
         return ops.mean(mlm) + 50 * ops.mean(rtd)
 
 

@@ -77,8 +77,8 @@ def run_numbers(model, source):
             scores[path.stem] = json.loads(path.read_text())["score"]
         return scores
     rows = read_metrics(run / "metrics.csv")
-    found = {n: v for n, v in rows[-1].items() if n.startswith("val")} if rows else {}
-    return {**({"steps": rows[-1]["step"]} if rows else {}), **found}
+    metrics = {n: v for n, v in rows[-1].items() if n.startswith("val")} if rows else {}
+    return {**({"steps": rows[-1]["step"]} if rows else {}), **metrics}
 
 
 def _room(model):

@@ -76,20 +76,20 @@ def outputs(model, inputs, options):
     """Returns what our model makes of inputs: name -> array, NumPy."""
     encoder = with_gelu(model.encoder, options.approximate_gelu or None)
     hidden = encoder(inputs)
-    found = {"hidden": hidden}
+    arrays = {"hidden": hidden}
     if isinstance(model, MultiTaskModel):
         for task, part in zip(model.tasks, model.parts, strict=True):
             own = outputs(part, inputs, options)
-            found |= {f"{task}/{name}": array for name, array in own.items()}
+            arrays |= {f"{task}/{name}": array for name, array in own.items()}
     elif isinstance(model, DownstreamModel):
-        found |= head_outputs(model, hidden, inputs)
+        arrays |= head_outputs(model, hidden, inputs)
     else:
         if (discriminator := discriminator_of(model)) is not None:
-            found["rtd"] = discriminator(inputs)
+            arrays["rtd"] = discriminator(inputs)
         generator = generator_of(model)
-        if generator is not None and "generator" not in options.left_out:
-            found["mlm"] = generator(inputs, every_position(inputs))
-    return {name: ops.convert_to_numpy(array) for name, array in found.items()}
+        if generator is not None and "generator" not in options.untrained_networks:
+            arrays["mlm"] = generator(inputs, every_position(inputs))
+    return {name: ops.convert_to_numpy(array) for name, array in arrays.items()}
 
 
 def head_outputs(model, hidden, inputs):

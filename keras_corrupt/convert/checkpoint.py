@@ -21,13 +21,13 @@ def prefix_of(path):
     if path.with_name(f"{path.name}.index").exists():
         prefix = path
     else:
-        found = sorted(path.glob("*.index"))
-        if len(found) > 1:
-            names = ", ".join(file.stem for file in found)
+        indices = sorted(path.glob("*.index"))
+        if len(indices) > 1:
+            names = ", ".join(file.stem for file in indices)
             raise ValueError(f"{path} has several checkpoints; name one: {names}.")
-        if not found:
+        if not indices:
             return None
-        prefix = found[0].with_suffix("")
+        prefix = indices[0].with_suffix("")
     for file in prefix.parent.glob(f"{prefix.name}.*"):
         if not file.is_file():
             raise ValueError(f"{file} is no file.")
@@ -95,7 +95,7 @@ class ObjectGraph:
         self.nodes = graph.nodes
 
     def node(self, path):
-        """Returns what is at a path, `None` if nothing is."""
+        """Returns the node at a path, `None` if there is none."""
         node = self.nodes[0]
         for name in path.split("/"):
             numbers = [c.node_id for c in node.children if c.local_name == name]

@@ -94,19 +94,20 @@ def convert(
         generator = generator and local_copy(generator)
         options = Options(generator, approximate_gelu)
         path = local_copy(trained_presets().get(source, source))
-        model, left_out = read(path, options)
+        model, untrained = read(path, options)
         if to == OURS:
-            write(temporary, model, left_out=left_out)
+            write(temporary, model, untrained=untrained)
         else:
             options = options._replace(
-                left_out=left_out, sentence_transformers=sentence_transformers
+                untrained_networks=untrained,
+                sentence_transformers=sentence_transformers,
             )
             TARGETS[to].write(temporary, model, options)
             if check:
                 difference = compare(model, temporary, TARGETS[to], options)
             card = model_card(model, path, to, target.name)
             (temporary / "README.md").write_text(card, encoding="utf-8")
-    return Converted(model, left_out, difference)
+    return Converted(model, untrained, difference)
 
 
 def read(path, options):
@@ -125,13 +126,13 @@ def read(path, options):
     try:
         for module in SOURCES:
             if module.recognises(path):
-                model, left_out = module.read(path, options)
+                model, untrained = module.read(path, options)
                 if isinstance(model, Pretrainer):
                     warn_of_one_state(model, path)
-                return model, left_out
+                return model, untrained
     except Exception as error:  # foreign content makes whatever error it likes
         text = " ".join(str(error).split())[:500]
         named = text if str(path) in text else f"{path}: {text}"
         raise ValueError(named) from error
     model = load_preset(path)
-    return model, model.left_out
+    return model, model.untrained_networks

@@ -53,7 +53,7 @@ def write(file, model, length=None, **options):
         file: A `Path`.
         model: A model of ours.
         length: The length of all texts, if there is but one.
-        **options: Of Keras's exporter.
+        **options: Options of Keras's exporter.
 
     Raises:
         ValueError: The backend is not TensorFlow, or `graph_of` refuses the model.

@@ -1,7 +1,7 @@
 """Checkpoints of Google's TensorFlow 1 code: ELECTRA, Electric and BERT, in.
 
-Sizes come from the shapes. The number of heads, which has none, is that of heads of 64
-numbers, as all released models have, or stands in a `bert_config.json`.
+Sizes come from the shapes. The number of heads, which has none, stands in a
+`bert_config.json`, or else heads have 64 numbers, as in all released models.
 """
 
 import warnings
@@ -99,13 +99,13 @@ def read(path, options):
     config = read_json(config) if config.exists() else {}
 
     def heads(hidden_size):
-        found = config.get("num_attention_heads") or max(1, hidden_size // HEAD_SIZE)
-        if hidden_size % found:
+        count = config.get("num_attention_heads") or max(1, hidden_size // HEAD_SIZE)
+        if hidden_size % count:
             raise ValueError(
-                f"{path}: {hidden_size} is no multiple of {found} heads. Say how many "
+                f"{path}: {hidden_size} is no multiple of {count} heads. Say how many "
                 'there are: {"num_attention_heads": ...} in a bert_config.json.'
             )
-        return found
+        return count
 
     def sizes_of(root):
         sizes = measured(weights, encoder_format(names, root), heads)

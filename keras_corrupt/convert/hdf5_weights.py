@@ -28,7 +28,7 @@ def _arrays(group):
         if not isinstance(group.get(name, getlink=True), h5py.HardLink):
             raise ValueError(f"it links to other data at {name!r}; refused")
         item = group[name]
-        # Nor need it be a tree: a group can hold itself.
+        # A file is not always a tree: a group can hold itself.
         if h5py.h5o.get_info(item.id).rc > 1:
             raise ValueError(f"{item.name} has several names; refused")
         if isinstance(item, h5py.Group):

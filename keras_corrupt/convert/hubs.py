@@ -2,7 +2,8 @@
 
 from pathlib import Path
 
-#: What is fetched of a Hugging Face repository: no code, and no pickle if it can be.
+#: The files that are fetched of a Hugging Face repository: no code, and no pickle if
+#: there are weights in another format.
 _FILES = (
     *("*.json", "vocab.txt", "model.safetensors", "generator/*"),
     "*/model.safetensors",  # the networks of our presets

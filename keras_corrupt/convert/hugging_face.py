@@ -319,7 +319,7 @@ def write(directory, model, options):
     else:
         arrays = exported_weights(encoder, encoder_format(""))
         _write(directory, model, encoder, "electra", "ElectraModel", arrays)
-    if generator is not None and "generator" not in options.left_out:
+    if generator is not None and "generator" not in options.untrained_networks:
         (directory / "generator").mkdir()
         _write_masked_lm(directory / "generator", model, generator, kind="electra")
 
@@ -327,8 +327,8 @@ def write(directory, model, options):
 def _write_masked_lm(directory, model, network, kind=None):
     encoder = network.encoder
     if kind is None:
-        whole = encoder.embedding_size == encoder.hidden_size
-        kind = "bert" if whole else "electra"
+        wide = encoder.embedding_size == encoder.hidden_size
+        kind = "bert" if wide else "electra"
     if kind == "electra" and encoder.approximate_gelu:
         raise ValueError(
             "Hugging Face's generator has gelu in its head, this one gelu's tanh "

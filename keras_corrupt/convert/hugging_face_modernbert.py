@@ -113,25 +113,27 @@ def _as_ours(weights, config, vocabulary_size):
     A head here has all biases, and an encoder has all or none. Where theirs has some,
     the others are zeros.
     """
-    found = _by_name(weights)
-    biases = {n for n in found if n.startswith(_PREFIX) and n.endswith(".bias")}
+    stored = _by_name(weights)
+    biases = {n for n in stored if n.startswith(_PREFIX) and n.endswith(".bias")}
     if not (config.get("attention_bias") or config.get("mlp_bias")):
         # The head's norm needs biases; the encoder's norms have them as zeros then.
-        if not any(found[name][1]().any() for name in biases):
-            found = {name: entry for name, entry in found.items() if name not in biases}
+        if not any(stored[name][1]().any() for name in biases):
+            stored = {
+                name: entry for name, entry in stored.items() if name not in biases
+            }
             biases = set()
-    wanted = {
+    bias_shapes = {
         name.removesuffix("weight") + "bias": shape[:1]
-        for name, (shape, _) in found.items()
+        for name, (shape, _) in stored.items()
         if name.endswith(".weight") and not name.startswith(_TOKENS)
         if biases or not name.startswith(_PREFIX)
     }
-    if "head.dense.weight" in found and "classifier.weight" not in found:
-        wanted["decoder.bias"] = (vocabulary_size,)
-    for name, shape in wanted.items():
-        found.setdefault(name, (shape, lambda shape=shape: np.zeros(shape, "float32")))
-    shapes = {name: shape for name, (shape, _) in found.items()}
-    return Weights(weights.path, shapes, lambda name: found[name][1]())
+    if "head.dense.weight" in stored and "classifier.weight" not in stored:
+        bias_shapes["decoder.bias"] = (vocabulary_size,)
+    for name, shape in bias_shapes.items():
+        stored.setdefault(name, (shape, lambda shape=shape: np.zeros(shape, "float32")))
+    shapes = {name: shape for name, (shape, _) in stored.items()}
+    return Weights(weights.path, shapes, lambda name: stored[name][1]())
 
 
 def _by_name(weights):
@@ -140,7 +142,7 @@ def _by_name(weights):
     Query, key and value have an entry each. The output's matrix, which is the table of
     the embeddings, has none.
     """
-    found = {}
+    entries = {}
     is_bare = not any(name.startswith(_PREFIX) for name in weights.shapes)
     for name, shape in weights.shapes.items():
 
@@ -152,20 +154,20 @@ def _by_name(weights):
             shape = shape[0] // len(_PARTS), *shape[1:]
             for i, part in enumerate(_PARTS):
                 own_part = own.replace(_JOINED, part)
-                found[own_part] = (
+                entries[own_part] = (
                     shape,
                     lambda read=read, i=i: np.split(read(), len(_PARTS))[i],
                 )
         else:
-            found[own] = shape, read
-    if "decoder.weight" in found:
-        _, copy = found.pop("decoder.weight")
-        if not np.array_equal(copy(), found[f"{_TOKENS}.weight"][1]()):
+            entries[own] = shape, read
+    if "decoder.weight" in entries:
+        _, copy = entries.pop("decoder.weight")
+        if not np.array_equal(copy(), entries[f"{_TOKENS}.weight"][1]()):
             raise ValueError(
                 f"{weights.path}: decoder.weight is not {_TOKENS}.weight; here they "
                 "are one."
             )
-    return found
+    return entries
 
 
 def _read_task(config, encoder, tokenizer, weights):
@@ -287,9 +289,9 @@ def giving_back(gamma, beta):
 
 
 def _joined(arrays):
-    found = {}
+    parts_of = {}
     for name, array in arrays.items():
         part = next((part for part in _PARTS if part in name), None)
         name = name if part is None else name.replace(part, _JOINED)
-        found.setdefault(name, []).append(array)
-    return {name: np.concatenate(parts) for name, parts in found.items()}
+        parts_of.setdefault(name, []).append(array)
+    return {name: np.concatenate(parts) for name, parts in parts_of.items()}

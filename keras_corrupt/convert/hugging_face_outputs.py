@@ -28,20 +28,20 @@ def outputs(directory, inputs):
         architecture = read_json(folder / "config.json")["architectures"][0]
         network = getattr(transformers, architecture).from_pretrained(folder).eval()
         with torch.no_grad():
-            made = network(**tensors, output_hidden_states=True)
+            result = network(**tensors, output_hidden_states=True)
         if architecture.endswith("ForQuestionAnswering"):
-            logits = torch.stack([made.start_logits, made.end_logits], -1)
+            logits = torch.stack([result.start_logits, result.end_logits], -1)
         else:
-            logits = getattr(made, "logits", None)
+            logits = getattr(result, "logits", None)
         kind = {
             **{"ForPreTraining": "rtd", "ForMaskedLM": "mlm"},
             "ForQuestionAnswering": "spans",
         }
         name = next((v for k, v in kind.items() if architecture.endswith(k)), "logits")
-        found = {} if logits is None else {name: logits.numpy()}
-        return {"hidden": made.hidden_states[-1].numpy(), **found}
+        predictions = {} if logits is None else {name: logits.numpy()}
+        return {"hidden": result.hidden_states[-1].numpy(), **predictions}
 
-    found = run(directory)
+    arrays = run(directory)
     if (directory / "generator").is_dir():
-        found["mlm"] = run(directory / "generator")["mlm"]
-    return found
+        arrays["mlm"] = run(directory / "generator")["mlm"]
+    return arrays

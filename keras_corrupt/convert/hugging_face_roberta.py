@@ -19,7 +19,7 @@ HEAD = {
 }
 _POSITION = "embeddings.position_embeddings.weight"
 _SEGMENT = "embeddings.token_type_embeddings.weight"
-#: A text is of the segments 0 and 1 here, whose vectors are RoBERTa's only one.
+#: A text has the segments 0 and 1 here, whose vectors are RoBERTa's only one.
 _SEGMENTS = 2
 
 

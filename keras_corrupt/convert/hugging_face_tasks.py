@@ -33,7 +33,7 @@ _TASKS = {
 
 
 def task_of(config, names):
-    """Returns the task that weights are of, `None` if they are a pretrained model's.
+    """Returns the task of weights, `None` if they are a pretrained model's.
 
     Raises:
         ValueError: Their head is none that is here.

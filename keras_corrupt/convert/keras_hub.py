@@ -142,8 +142,8 @@ def write(directory, model, options):
     hub = library()
     encoder = encoder_of(model, bool(options.approximate_gelu))
     check_epsilon(encoder)
-    whole = encoder.embedding_size == encoder.hidden_size
-    name = "BertBackbone" if whole else "ElectraBackbone"
+    wide = encoder.embedding_size == encoder.hidden_size
+    name = "BertBackbone" if wide else "ElectraBackbone"
     backbone = new_backbone(name, encoder.architecture)
     arrays = exported_weights(encoder, encoder_format(encoder.num_heads))
     # Nothing here has been a pooler: theirs begins as tanh.
@@ -163,9 +163,9 @@ def write(directory, model, options):
             stacklevel=3,
         )
         return
-    cls = hub.models.BertTokenizer if whole else hub.models.ElectraTokenizer
+    cls = hub.models.BertTokenizer if wide else hub.models.ElectraTokenizer
     written = cls(vocabulary=tokenizer.vocabulary, **flags)
-    if whole:  # what tasks read has the encoder's length, which they do not look up
+    if wide:  # what tasks read has the encoder's length, which they do not look up
         written = hub.models.BertTextClassifierPreprocessor(written, encoder.max_length)
     written.save_to_preset(str(directory))
 

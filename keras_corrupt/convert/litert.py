@@ -30,9 +30,9 @@ def outputs(directory, inputs):
 
     interpreter = Interpreter(str(directory / FILE))
     length = interpreter.get_input_details()[0]["shape"][1]
-    given = inputs["token_ids"].shape[1]
-    padded = {n: np.pad(x, [(0, 0), (0, length - given)]) for n, x in inputs.items()}
-    found = interpreter.get_signature_runner()(**padded)
+    size = inputs["token_ids"].shape[1]
+    padded = {n: np.pad(x, [(0, 0), (0, length - size)]) for n, x in inputs.items()}
+    arrays = interpreter.get_signature_runner()(**padded)
     return {
-        n: x[:, :given] if x.shape[1:2] == (length,) else x for n, x in found.items()
+        n: x[:, :size] if x.shape[1:2] == (length,) else x for n, x in arrays.items()
     }

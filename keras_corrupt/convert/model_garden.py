@@ -69,7 +69,7 @@ _POOLER = "encoder/_pooler_layer"
 
 def prefixed(table, theirs, ours=""):
     """Returns a table below other names."""
-    return {ours + name: f"{theirs}/{found}" for name, found in table.items()}
+    return {ours + name: f"{theirs}/{their_name}" for name, their_name in table.items()}
 
 
 def recognises(path):
@@ -273,12 +273,12 @@ def outputs(directory, inputs):
         **{"max_length": "max_sequence_length", "num_segments": "type_vocab_size"},
     }
     encoder = networks.BertEncoderV2(**{names[n]: size for n, size in sizes.items()})
-    read = {
+    named_inputs = {
         "input_word_ids": inputs["token_ids"],
         "input_mask": inputs["padding_mask"],
         "input_type_ids": inputs["segment_ids"],
     }
-    encoder(read)  # makes the variables
+    encoder(named_inputs)  # makes the variables
     status = tf.train.Checkpoint(encoder=encoder).read(str(prefix))
     status.assert_existing_objects_matched()
-    return {"hidden": encoder(read)["sequence_output"].numpy()}
+    return {"hidden": encoder(named_inputs)["sequence_output"].numpy()}

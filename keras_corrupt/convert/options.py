@@ -12,12 +12,12 @@ class Options(NamedTuple):
             discriminator.
         approximate_gelu: Whether an encoder has gelu's tanh approximation: of a source
             that does not say, and in a target that has nothing else, instead of gelu.
-        left_out: Names of networks that are not trained and not written.
+        untrained_networks: Names of networks that are not trained and not written.
         sentence_transformers: Whether a directory of Hugging Face's gets the files of
             sentence-transformers, too. A `SentenceEncoder`'s always does.
     """
 
     generator: Path | None = None
     approximate_gelu: bool | None = None
-    left_out: tuple = ()
+    untrained_networks: tuple = ()
     sentence_transformers: bool = False

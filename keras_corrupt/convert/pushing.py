@@ -42,8 +42,8 @@ class Destination:
                 "`push` must be hf://owner/name, also with @revision, or "
                 f"kaggle://owner/model/framework/variation; got {address!r}."
             )
-        found = forms[self.hub].groupdict()
-        self.name, self.revision = found["name"], found.get("revision")
+        groups = forms[self.hub].groupdict()
+        self.name, self.revision = groups["name"], groups.get("revision")
         self.private = private
 
     def address(self, revision=None):
@@ -147,9 +147,9 @@ def revisions_of(source):
     """Returns the presets of a run: revision -> path; the last one's is `None`."""
     path = Path(trained_presets().get(source, source))
     kept = sorted((path.parent / "presets").glob("step-*"))
-    found = {f"step-{int(p.name[5:])}": p for p in kept if p.name[5:].isdecimal()}
+    revisions = {f"step-{int(p.name[5:])}": p for p in kept if p.name[5:].isdecimal()}
     return {None: path if path.is_dir() else source} | (
-        found if path.name == "preset" else {}
+        revisions if path.name == "preset" else {}
     )
 
 

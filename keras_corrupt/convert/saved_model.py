@@ -32,11 +32,11 @@ def export_saved_model(model, directory):
     - `SpanExtractor`: `serving_default` takes `question` and `context`, strings
       `[batch]`, and reads all windows of a batch at once. It returns `answer`,
       strings `[batch]`, a part of each context, or `""` where no answer is likelier
-      than one; `score`, float32 `[batch]`, that of the best span; and
+      than one; `score`, float32 `[batch]`, the score of the best span; and
       `null_probability`, float32 `[batch]`, 0 without answerability. A context
       without any text, which the model itself refuses, has the answer `""` and a
       score below -1e8.
-    - `MultiTaskModel`: those of each task's model, by the task's name in the place of
+    - `MultiTaskModel`: each task's signatures, by the task's name in the place of
       `serving_default`, and `pair of NAME`.
 
     Args:
@@ -143,12 +143,12 @@ def tagger_signatures(model, tokenize):
 
 def multi_task_signatures(model, tokenize):
     """Returns signature name -> function of a `MultiTaskModel`."""
-    found = {}
+    signatures = {}
     for name, part in zip(model.tasks, model.parts, strict=True):
         for signature, function in SIGNATURES[type(part)](part, tokenize).items():
             default = signature == "serving_default"
-            found[name if default else f"{signature} of {name}"] = function
-    return found
+            signatures[name if default else f"{signature} of {name}"] = function
+    return signatures
 
 
 #: Class -> function of a model and its `GraphTokenizer` that returns the signatures.
@@ -183,7 +183,7 @@ def windows(lengths, room):
         room: Pieces that a window holds.
 
     Returns:
-        int64 `[batch, words]`, from 0 in each sentence; that of padding means nothing.
+        int64 `[batch, words]`, from 0 in each sentence; at padding it means nothing.
     """
     ends = tf.cumsum(lengths, axis=1)
     window = tf.zeros_like(lengths)

@@ -50,7 +50,7 @@ def extractor_signatures(model, tokenize):
         start, end, score = (
             tf.gather(tf.reshape(values, [-1]), best) for values in (start, end, score)
         )
-        # A context without any text has no span; its answer is that of no bytes.
+        # A context without any text has no span; its answer has no bytes.
         real = score > IMPOSSIBLE / 2
         text_start, text_end = (
             tf.gather(
@@ -106,10 +106,10 @@ def shown_best(start, end, first, room, stride, length):
         last = tf.minimum(first + room, length) - 1
         return tf.minimum(start - first, last - end)
 
-    here = surroundings(first)
+    own = surroundings(first)
     is_first, is_last = first == 0, first + room >= length
-    beats_previous = is_first | (here > surroundings(first - stride))
-    beats_next = is_last | (here >= surroundings(first + stride))
+    beats_previous = is_first | (own > surroundings(first - stride))
+    beats_next = is_last | (own >= surroundings(first + stride))
     return beats_previous & beats_next
 
 
@@ -132,6 +132,6 @@ def best_spans(scores, preferred, windows):
 
     preferred &= scores > IMPOSSIBLE / 2
     preferred = by_context(tf.where(preferred, scores, scores.dtype.min))
-    some = tf.reduce_max(preferred, axis=1, keepdims=True) > IMPOSSIBLE / 2
-    best = tf.argmax(tf.where(some, preferred, by_context(scores)), axis=1)
+    has_preferred = tf.reduce_max(preferred, axis=1, keepdims=True) > IMPOSSIBLE / 2
+    best = tf.argmax(tf.where(has_preferred, preferred, by_context(scores)), axis=1)
     return tf.cumsum(spans, exclusive=True) + best

@@ -5,7 +5,7 @@ from keras_corrupt.models import CocoLM, Electra, Electric, MaskedLM, Teams
 from keras_corrupt.models.networks import Discriminator, MaskedLMNetwork
 from keras_corrupt.models.tied_networks import TIED_PARTS
 
-#: Of `tied_embeddings`, from the most to the least.
+#: Values of `tied_embeddings`, from the most to the least.
 _TIED = ("all", "token_and_position", "token", "none")
 
 
@@ -25,7 +25,8 @@ def new_electra(encoder, tokenizer, generator=None, common=()):
     Args:
         encoder: Constructor arguments of the discriminator's `TransformerEncoder`.
         tokenizer: The tokenizer, or `None`.
-        generator: Those of the generator's. If not given, it is a quarter as wide.
+        generator: Arguments of the generator's encoder. If not given, it is a quarter
+            as wide.
         common: Which parts of the embeddings both have in common.
     """
     if generator is None:
@@ -62,7 +63,7 @@ def new_electric(encoder, tokenizer, tower):
     Args:
         encoder: Constructor arguments of the discriminator's `TransformerEncoder`.
         tokenizer: The tokenizer, or `None`.
-        tower: Those of each tower's of the generator.
+        tower: Arguments of each tower of the generator.
     """
     return Electric(encoder, tower, tokenizer=tokenizer, **_identity("electric"))
 
@@ -127,5 +128,5 @@ def discriminator_of(model):
 
 def generator_of(model):
     """Returns the network that is a masked language model, `None` if there is none."""
-    found = [n for n in model.networks.values() if type(n) is MaskedLMNetwork]
-    return found[0] if found else None
+    generators = [n for n in model.networks.values() if type(n) is MaskedLMNetwork]
+    return generators[0] if generators else None

@@ -113,8 +113,8 @@ class Format(NamedTuple):
         any_layer = re.sub(r"layers_\d+/", "layers_{}/", layer)
         if ours in self.table:
             theirs = self.table[ours]
-        elif found := self.table.get(layer) or self.table.get(any_layer):
-            theirs = found.format(*numbers) + self.separator + self.kinds[kind]
+        elif template := self.table.get(layer) or self.table.get(any_layer):
+            theirs = template.format(*numbers) + self.separator + self.kinds[kind]
         else:
             raise ValueError(f"the format has no place for {ours}")
         return self.resolve(theirs)
@@ -154,42 +154,42 @@ def assign_weights(weights, *targets, unused=None):
     Raises:
         ValueError: A weight is missing, of another shape, left over, or not finite.
     """
-    wanted, problems = [], []
+    targeted, problems = [], []
     for network, form in targets:
         for name, variable in named_weights(network).items():
             theirs = form.name(name)
             like = np.broadcast_to(np.float32(0), variable.shape)
             shape = form.to_theirs(name, like).shape
-            found = weights.shapes.get(theirs)
-            wanted.append((name, variable, theirs, form))
-            if found is None:
+            stored = weights.shapes.get(theirs)
+            targeted.append((name, variable, theirs, form))
+            if stored is None:
                 problems.append(f"{theirs}, {list(shape)}, is missing")
-            elif not _fits(name, tuple(found), shape):
-                problems.append(f"{theirs} is {list(found)}, not {list(shape)}")
-    known = {theirs for _, _, theirs, _ in wanted}
+            elif not _fits(name, tuple(stored), shape):
+                problems.append(f"{theirs} is {list(stored)}, not {list(shape)}")
+    used = {theirs for _, _, theirs, _ in targeted}
     problems += [
         f"{name} is not known"
         for name in weights.shapes
-        if name not in known and not (unused and re.fullmatch(unused, name))
+        if name not in used and not (unused and re.fullmatch(unused, name))
     ]
     if problems:
         more = f"; and {len(problems) - 4} more" if len(problems) > 4 else ""
         raise ValueError(f"{weights.path}: {'; '.join(problems[:4])}{more}.")
-    assign(weights, wanted)
+    assign(weights, targeted)
 
 
-def assign(weights, wanted):
+def assign(weights, targeted):
     """Gives variables the arrays of a file.
 
     Args:
         weights: `Weights`.
-        wanted: For each variable our name, itself, their name and the `Format`.
+        targeted: For each variable our name, itself, their name and the `Format`.
 
     Raises:
         ValueError: An array is not finite, or a variable has two that differ.
     """
-    taken = {}
-    for name, variable, theirs, form in wanted:
+    assigned = {}
+    for name, variable, theirs, form in targeted:
         array = weights.read(theirs)
         if not keras.backend.is_float_dtype(
             keras.backend.standardize_dtype(array.dtype)
@@ -203,7 +203,7 @@ def assign(weights, wanted):
         if not np.isfinite(array).all():
             raise ValueError(f"{weights.path}: {theirs} has NaN or infinity.")
         array = array.reshape(variable.shape)
-        other, before = taken.setdefault(id(variable), (theirs, array))
+        other, before = assigned.setdefault(id(variable), (theirs, array))
         if not np.array_equal(array, before):
             raise ValueError(
                 f"{weights.path}: {other} and {theirs} differ; here they are one."
@@ -211,9 +211,9 @@ def assign(weights, wanted):
         variable.assign(array)
 
 
-def _fits(name, found, shape):
-    longer = name.endswith(POSITIONS) and len(found) == 2 and found[0] > shape[0]
-    return found == shape or (longer and found[1] == shape[1])
+def _fits(name, stored, shape):
+    longer = name.endswith(POSITIONS) and len(stored) == 2 and stored[0] > shape[0]
+    return stored == shape or (longer and stored[1] == shape[1])
 
 
 def in_common(weights, form, others, other_form):
@@ -249,13 +249,13 @@ def measured(weights, form, num_heads=None):
     """
 
     def shape(name, axes=2):
-        found = weights.shapes.get(form.name(name), ())
-        if len(found) != axes:
+        sizes = weights.shapes.get(form.name(name), ())
+        if len(sizes) != axes:
             raise ValueError(
-                f"{weights.path}: {form.name(name)} is {list(found) or 'missing'}; it "
+                f"{weights.path}: {form.name(name)} is {list(sizes) or 'missing'}; it "
                 f"should have {axes} axes."
             )
-        return found
+        return sizes
 
     vocabulary_size, embedding_size = shape("embeddings/token/embeddings")
     layers = 0
@@ -300,9 +300,9 @@ def refuse(parts, library):
         library: What to call the library's.
     """
     if parts:
-        given = ", ".join(f"{name}={value!r}" for name, value in parts.items())
+        named = ", ".join(f"{name}={value!r}" for name, value in parts.items())
         raise ValueError(
-            f"An encoder with {given} has no counterpart in {library}. Use it here, or "
+            f"An encoder with {named} has no counterpart in {library}. Use it here, or "
             "export a SavedModel."
         )
 

@@ -18,9 +18,9 @@ def cropped_length(fraction, length):
 def crop_texts(inputs, fraction, seed, padding_id=0):
     """Keeps a random contiguous part of each text behind its first token.
 
-    The first token, `[CLS]`, stays at the front. Of the n tokens behind it,
-    `ceil(fraction * n)` are kept, from a place on that is drawn uniformly; so there is
-    at least one of them, if n is not 0. The arrays get shorter, too.
+    The first token, `[CLS]`, stays at the front. From the n tokens behind it,
+    `ceil(fraction * n)` are kept, from a uniformly drawn place on; so at least one is
+    kept, if n is not 0. The arrays get shorter, too.
 
     Meng et al., 2021, 3.3: 90% of the text.
 

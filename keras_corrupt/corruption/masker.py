@@ -118,12 +118,12 @@ def check_options(
             f"`mask_rate` must lie between 0 and 1, both excluded (the papers use "
             f"0.15 and 0.25); got {mask_rate!r}."
         )
-    for name, value, known in (
+    for name, value, choices in (
         ("masking", masking, MASKINGS),
         ("span_lengths", span_lengths, SPAN_LENGTHS),
     ):
-        if value not in known:
-            raise ValueError(f"`{name}` must be one of {known}; got {value!r}.")
+        if value not in choices:
+            raise ValueError(f"`{name}` must be one of {choices}; got {value!r}.")
     if isinstance(span_length, str) or not span_length >= 1:
         raise ValueError(f"`span_length` must be 1 or more; got {span_length!r}.")
     if not isinstance(num_masks, int) or num_masks < 1:

@@ -36,8 +36,8 @@ def num_masked(mask_rate, length):
     """
     if not isinstance(length, numbers.Real):
         # The small constant undoes float32's rounding up of, say, 0.15 * 100.
-        wanted = mask_rate * ops.cast(length, "float32")
-        return ops.cast(ops.ceil(wanted - 1e-4), "int32")
+        product = mask_rate * ops.cast(length, "float32")
+        return ops.cast(ops.ceil(product - 1e-4), "int32")
     # The product is rounded first: 0.15 * 100 is 15.000000000000002 in floats.
     return math.ceil(round(mask_rate * length, 6))
 
@@ -69,8 +69,8 @@ def num_chosen(inputs, maskable, mask_rate, num_masks=1):
     """
     length = ops.sum(ops.cast(inputs["padding_mask"], "int32"), axis=1)
     available = ops.sum(ops.cast(maskable, "int32"), axis=1)
-    wanted = num_masked(mask_rate, length)
-    return ops.minimum(wanted, available // num_masks), available
+    target = num_masked(mask_rate, length)
+    return ops.minimum(target, available // num_masks), available
 
 
 def choose_positions(inputs, mask_rate, unmaskable_ids, seed, num_masks=1):

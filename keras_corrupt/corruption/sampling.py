@@ -32,9 +32,9 @@ def sample_tokens(logits, seed):
 def sample_negatives(logits, target_ids, num_negatives, seed):
     """Draws different tokens per position from the softmax, never the original.
 
-    The draws are successive: each is from the softmax over what is left. That is the
-    distribution of the largest sums of logits and Gumbel noise (Kool et al., 2019). No
-    gradient flows through them.
+    The draws are successive: each is from the softmax over the tokens that are left.
+    That is the distribution of the largest sums of logits and Gumbel noise (Kool et
+    al., 2019). No gradient flows through them.
 
     Args:
         logits: `[batch, masked, vocabulary]`.

@@ -120,11 +120,11 @@ def _choose(inputs, mask_rate, maskable, starts, seed, num_masks):
         chosen = _units_that_fit(sizes, room, seed)
         sizes = ops.where(chosen, 0, sizes)
         tokens = ops.take_along_axis(chosen, unit, axis=1)
-        found, places = ops.top_k(
+        chosen_weights, chosen_positions = ops.top_k(
             ops.cast(ops.logical_and(tokens, maskable), "float32"), slots, sorted=True
         )
-        positions.append(ops.cast(places, "int32"))
-        weights.append(found)
+        positions.append(ops.cast(chosen_positions, "int32"))
+        weights.append(chosen_weights)
     if num_masks == 1:
         return Masking(positions[0], weights[0])
     # The later ones find less to choose from. By chance each of a sequence's masks may

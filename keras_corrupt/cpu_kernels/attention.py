@@ -26,8 +26,7 @@ def attention(projected, bias, num_heads, mask, logits_bias=None, rate=0.0, seed
         bias: `[3 * hidden]`, added to them.
         num_heads: Number of heads; divides `hidden`.
         mask: Boolean, broadcastable to `[batch, heads, length, length]`.
-        logits_bias: `None`, or what is added to the scaled logits, broadcastable
-            likewise.
+        logits_bias: `None`, or a term of the scaled logits, broadcastable likewise.
         rate: Dropout rate of the attention weights.
         seed: A `keras.random.SeedGenerator`, for a positive rate.
 

@@ -39,7 +39,7 @@ def compiled(function):
         function,
         nogil=True,
         error_model="numpy",
-        # Sums in any order. What is not a number stays so.
+        # Sums in any order. NaN stays NaN.
         fastmath={"reassoc", "contract", "nsz", "arcp"},
     )
 
@@ -70,7 +70,7 @@ def cached(compiler, function, **options):
     """Compiles a function, or takes it from the cache.
 
     Args:
-        compiler: `numba.njit` or what is made of `numba.cfunc`.
+        compiler: `numba.njit`, or a function made of `numba.cfunc`.
         function: The function.
         options: The compiler's options.
     """
@@ -83,7 +83,7 @@ def cached(compiler, function, **options):
 
 @contextlib.contextmanager
 def _numba_cache(folder):
-    """Has Numba cache what is decorated inside in a folder."""
+    """Has Numba cache the functions that are decorated inside in a folder."""
     before, config.CACHE_DIR = config.CACHE_DIR, str(folder)
     try:
         yield

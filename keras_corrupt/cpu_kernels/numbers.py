@@ -56,8 +56,8 @@ def rows(array):
 def exp(x):
     """e^x to 2 units in the last place: 2^n e^r, the latter by Cephes's polynomial.
 
-    Below -87 it is 0: what is masked is not seen at all, and makes no denormal numbers,
-    which are slow.
+    Below -87 it is 0: masked positions are not seen at all, and make no denormal
+    numbers, which are slow.
     """
     is_zero = x < F(-87.0)
     x = F(-87.0) if is_zero else x
@@ -86,8 +86,8 @@ def mixed(z):
 def scrambled(key):
     """Scrambles a pair of words, so that `random_bits` may add them to indices.
 
-    Seeds are often neighbours. What is random for one index and one seed would
-    otherwise be so for the next index and the seed before, too. (The function is the
+    Seeds are often neighbours. The numbers of one index and one seed would otherwise
+    be the numbers of the next index and the seed before, too. (The function is the
     finaliser of SplitMix64: Steele et al., 2014. Different pairs stay different.)
     """
     z = L(L(key[0]) << L(32)) | L(key[1])

@@ -85,7 +85,7 @@ def _take(context, job):
 def _arrays(context, job, start, examples, first, last):
     """Makes the arrays that a job lists from `start` on, or slices of them."""
     kinds = [example.copy(readonly=False) for example in examples]
-    made = numba_types.Tuple([k if k.ndim else k.dtype for k in kinds])
+    types = numba_types.Tuple([k if k.ndim else k.dtype for k in kinds])
 
     def code(context, builder, signature, args):
         job, at, _, first, last = args
@@ -113,6 +113,6 @@ def _arrays(context, job, start, examples, first, last):
                 values.append(array._getvalue())
             else:
                 values.append(builder.load(data))
-        return context.make_tuple(builder, made, values)
+        return context.make_tuple(builder, types, values)
 
-    return made(job, start, examples, first, last), code
+    return types(job, start, examples, first, last), code

@@ -1,10 +1,10 @@
 """Makes a TensorFlow operation of a compiled kernel.
 
 A kernel is called as `kernel(first, *cut, *outputs, [sums], *whole)`, by several
-threads. It gets a slice along the first axis of what is cut and of the outputs, which
-it fills; `first` is the index at which the slice starts. Arrays are float32, or
+threads. It gets a slice along the first axis of `cut` and of the outputs, which it
+fills; `first` is the index at which the slice starts. Arrays are float32, or
 bfloat16 given as the 16 bits of each number (`uint16`); a tensor without axes is given
-as a number. What is added up over all slices, it puts into `sums`, `[1, number]`.
+as a number. Into `sums`, `[1, number]`, it puts numbers to add up over all slices.
 """
 
 import functools
@@ -27,7 +27,7 @@ def run(kernel, cut, outputs, *whole, sums=()):
         outputs: Shape, as of `ops.shape`, and type of each result, with that first
             axis.
         whole: Tensors that each piece needs.
-        sums: The shape of what is added up over all pieces, if something is.
+        sums: The shape of the numbers that are added up over all pieces, if any are.
 
     Returns:
         A list of tensors: the outputs, then the float32 sums.

@@ -24,7 +24,7 @@ Word, Int, Words = types.intp, types.int32, types.CPointer(types.intp)
 # A job, in words: the next job, the C function that does it, how many helpers it still
 # wants and how many are at it; the next piece, how many there are, what length they are
 # cut from; the floating-point mode of the caller; then address and shape of the arrays:
-# what is cut, outputs, sums, what is whole.
+# cut arrays, outputs, sums, whole arrays.
 LINK, FUNCTION, WANTED, RUNNING, NEXT, PIECES, LENGTH, MODE, ARRAYS = range(9)
 # A pool, in words: the first job; a lock; conditions: there is work, work is done. What
 # POSIX keeps of each has room in 16 words.

@@ -47,8 +47,8 @@ def cross_entropy(logits, target_ids):
 
     @tf.custom_gradient
     def f(products, bias):
-        each = ops.shape(target_ids), tf.float32
-        loss, total = run(_forward, [products, target_ids], [each, each], bias)
+        rows = ops.shape(target_ids), tf.float32
+        loss, total = run(_forward, [products, target_ids], [rows, rows], bias)
 
         def gradient(dy):
             inputs = [products, target_ids, total, dy]
@@ -64,8 +64,8 @@ def cross_entropy_gradients(products, bias, target_ids, upstream):
     shape = ops.shape(products)
     products, bias = _rows_and_bias(output_logits(products, bias))
     target_ids = tf.reshape(tf.cast(target_ids, tf.int32), (-1,))
-    each = ops.shape(target_ids), tf.float32
-    _, total = run(_forward, [products, target_ids], [each, each], bias)
+    rows = ops.shape(target_ids), tf.float32
+    _, total = run(_forward, [products, target_ids], [rows, rows], bias)
     inputs = [products, target_ids, total, tf.reshape(upstream, (-1,))]
     gradients, sums = run(_backward, inputs, [like(products)], bias, sums=bias.shape)
     return tf.reshape(gradients, shape), sums
@@ -73,8 +73,8 @@ def cross_entropy_gradients(products, bias, target_ids, upstream):
 
 def sample_tokens(logits, seed):
     """As `corruption.sample_tokens`."""
-    nothing = tf.zeros((tf.size(logits) // logits.shape[-1], 0), tf.int32)
-    return _draw_from(logits, nothing, 1, seed)[..., 0]
+    no_ids = tf.zeros((tf.size(logits) // logits.shape[-1], 0), tf.int32)
+    return _draw_from(logits, no_ids, 1, seed)[..., 0]
 
 
 def sample_negatives(logits, target_ids, num_negatives, seed):
@@ -113,10 +113,10 @@ def _likeliest(first, products, out, bias):
     row = np.empty(len(bias), F)
     for i in range(len(products)):
         _row(products[i], bias, row)
-        maximum, found = largest(row), 0
-        while found < len(row) - 1 and row[found] != maximum:
-            found += 1
-        out[i] = found
+        maximum, token = largest(row), 0
+        while token < len(row) - 1 and row[token] != maximum:
+            token += 1
+        out[i] = token
 
 
 @compiled
@@ -126,8 +126,8 @@ def _forward(first, products, target_ids, loss, total, bias):
         _row(products[i], bias, row)
         maximum = largest(row)
         total[i] = maximum + math.log(_exp_sum(row, maximum))
-        known = 0 <= target_ids[i] < len(row)
-        loss[i] = total[i] - row[target_ids[i]] if known else F(np.nan)
+        valid = 0 <= target_ids[i] < len(row)
+        loss[i] = total[i] - row[target_ids[i]] if valid else F(np.nan)
 
 
 @compiled
@@ -159,37 +159,37 @@ def _draw(first, products, excluded, out, bias, key):
     size, count = len(bias), out.shape[1]
     row = np.empty(size, F)
     sums = np.empty((size + BLOCK - 1) // BLOCK, np.float64)
-    taken = np.empty(excluded.shape[1] + count, np.int64)
+    buffer = np.empty(excluded.shape[1] + count, np.int64)
     for i in range(len(products)):
         _row(products[i], bias, row)
         maximum = largest(row)
         for b in range(len(sums)):
             sums[b] = _exp_sum(row[b * BLOCK : (b + 1) * BLOCK], maximum)
-        left_out = taken[: excluded.shape[1]]
-        left_out[:] = excluded[i]
-        for token in left_out:
+        skipped = buffer[: excluded.shape[1]]
+        skipped[:] = excluded[i]
+        for token in skipped:
             if 0 <= token < size:
                 b = token // BLOCK
-                sums[b] = _sum_of_rest(row, b, maximum, left_out)
+                sums[b] = _sum_of_rest(row, b, maximum, skipped)
         for k in range(count):
             total = sums.sum()
             if total < 1e-20:  # next to nothing is left of the softmax: magnify it
-                maximum = _largest_of_rest(row, left_out)
+                maximum = _largest_of_rest(row, skipped)
                 for b in range(len(sums)):
-                    sums[b] = _sum_of_rest(row, b, maximum, left_out)
+                    sums[b] = _sum_of_rest(row, b, maximum, skipped)
                 total = sums.sum()
             n = 2 * ((first + i) * count + k)
             high, low = random_bits(n, key), random_bits(n + 1, key)
             point = (high * 2.0**-32 + low * 2.0**-64) * total
-            token = _token_at(row, sums, maximum, left_out, point)
+            token = _token_at(row, sums, maximum, skipped, point)
             out[i, k] = token
-            left_out = taken[: len(left_out) + 1]
-            left_out[-1] = token
-            sums[token // BLOCK] = _sum_of_rest(row, token // BLOCK, maximum, left_out)
+            skipped = buffer[: len(skipped) + 1]
+            skipped[-1] = token
+            sums[token // BLOCK] = _sum_of_rest(row, token // BLOCK, maximum, skipped)
 
 
 @compiled
-def _token_at(row, sums, maximum, left_out, point):
+def _token_at(row, sums, maximum, skipped, point):
     """The token at which the cumulative sum passes `point`."""
     b = 0
     while b < len(sums) - 1 and point >= sums[b]:
@@ -197,42 +197,42 @@ def _token_at(row, sums, maximum, left_out, point):
         b += 1
     while b > 0 and sums[b] == 0.0:  # rounding led past the last
         b -= 1
-    found = -1
+    token = -1
     for j in range(b * BLOCK, min((b + 1) * BLOCK, len(row))):
         p = exp(row[j] - maximum)
-        if p > F(0.0) and not _among(j, left_out):
-            found = j
+        if p > F(0.0) and not _among(j, skipped):
+            token = j
             point -= p
             if point < 0.0:
                 break
-    if found < 0:  # logits that are no numbers: any token, the loss will tell
-        found = 0
-        while _among(found, left_out):
-            found += 1
-    return found
+    if token < 0:  # logits that are no numbers: any token, the loss will tell
+        token = 0
+        while _among(token, skipped):
+            token += 1
+    return token
 
 
 @compiled
-def _sum_of_rest(row, b, maximum, left_out):
+def _sum_of_rest(row, b, maximum, skipped):
     total = 0.0
     for j in range(b * BLOCK, min((b + 1) * BLOCK, len(row))):
-        if not _among(j, left_out):
+        if not _among(j, skipped):
             total += exp(row[j] - maximum)
     return total
 
 
 @compiled
-def _largest_of_rest(row, left_out):
+def _largest_of_rest(row, skipped):
     maximum = F(-np.inf)
     for j in range(len(row)):
-        if not _among(j, left_out):
+        if not _among(j, skipped):
             maximum = max(maximum, row[j])
     return maximum
 
 
 @compiled
 def _among(token, tokens):
-    found = False
+    member = False
     for other in tokens:
-        found |= token == other
-    return found
+        member |= token == other
+    return member

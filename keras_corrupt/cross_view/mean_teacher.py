@@ -16,8 +16,8 @@ class MeanTeacher(keras.layers.Layer):
     Args:
         model: A built `CrossViewModel`. Its auxiliary modules make no targets, and
             are not averaged.
-        momentum: What is kept of the average at an update. The first ones keep less:
-            the mean of all weights so far.
+        momentum: The part of the average that an update keeps. The first updates keep
+            less: the average is the mean of all weights so far.
     """
 
     def __init__(self, model, momentum, **kwargs):
@@ -49,7 +49,7 @@ class MeanTeacher(keras.layers.Layer):
 
     @contextlib.contextmanager
     def in_place_of(self, model):
-        """Gives the model the average of its weights for what is computed meanwhile."""
+        """Gives the model the average of its weights for the computations inside."""
         pairs = zip(followed(model), self.averages, strict=True)
         average_of = {id(variable): average for variable, average in pairs}
         values = [

@@ -27,8 +27,8 @@ class CrossViewModel(keras.Model):
     sentences whose labels are known. Targets are the indices of the words' classes,
     `[batch, length]`, or -1.
 
-    Only what predicts is saved in presets: the auxiliary modules are of use in training
-    alone.
+    Presets have only the modules that predict: the auxiliary modules are of use in
+    training alone.
 
     A subclass defines `networks`, what presets hold, and these methods. They get the
     model's `inputs`, and say by `training` whether dropout is active:
@@ -181,8 +181,8 @@ class CrossViewModel(keras.Model):
         for number in range(len(batches)):
             inputs, _ = batches.batch(number)
             inputs = {name: x for name, x in inputs.items() if name not in without}
-            found = np.array(self.predict_on_batch(inputs)[output])
-            yield from zip(batches.rows(number), found, strict=False)
+            values = np.array(self.predict_on_batch(inputs)[output])
+            yield from zip(batches.rows(number), values, strict=False)
 
     # === Training ===
 
@@ -217,18 +217,18 @@ class CrossViewModel(keras.Model):
 
     def module(self, name, width, hidden_size):
         """Returns a new prediction module for states of a width."""
-        made = PredictionModule(
+        module = PredictionModule(
             hidden_size, len(self.labels), dtype=self.dtype_policy, name=name
         )
-        made.build((None, None, width))
-        return made
+        module.build((None, None, width))
+        return module
 
     def call(self, inputs, training=False):
         """Returns a dict of what the modules make of sentences.
 
         Returns:
             `logits`, `[batch, length, classes]`, of the primary module; in training,
-            where it has dropout, also `auxiliary`, a list of those of each view, and
+            where it has dropout, also `auxiliary`, a list of each view's logits, and
             `targets`, the primary module's probabilities without dropout. Without
             unlabelled sentences these are zeros. With `modules_learn_labels` there is
             `labelled_auxiliary`, a list of logits of labelled sentences.
@@ -263,8 +263,8 @@ class CrossViewModel(keras.Model):
         def compute():
             with keras.StatelessScope(values):
                 fixed = keras.tree.map_structure(ops.stop_gradient, encoded)
-                found = self.auxiliary_logits(inputs, fixed)
-            return [ops.cast(each, "float32") for each in found.values()]
+                view_logits = self.auxiliary_logits(inputs, fixed)
+            return [ops.cast(each, "float32") for each in view_logits.values()]
 
         def skip():
             zeros = ops.zeros_like(logits, dtype="float32")
@@ -275,7 +275,7 @@ class CrossViewModel(keras.Model):
     def if_unlabelled(self, inputs, compute):
         """Returns what a function does, or zeros without unlabelled sentences."""
         # JAX lets no change of a variable out of a branch: there, seeds start from
-        # states that go on with what is drawn outside.
+        # states that go on with the draws outside.
         values = [(v, ops.convert_to_tensor(v)) for v in self.variables]
 
         def branch():
@@ -300,13 +300,16 @@ class CrossViewModel(keras.Model):
         with self.teaching():
             logits = self.predict_from(whole) if whole else self.teach(inputs)
         targets = ops.softmax(ops.cast(logits, "float32"))
-        found = self.auxiliary_logits(inputs, encoded)
+        view_logits = self.auxiliary_logits(inputs, encoded)
         if "word_dropout" in self.views:
-            found["word_dropout"] = self.student(self.without_some_words(inputs))
+            view_logits["word_dropout"] = self.student(self.without_some_words(inputs))
         if "vat" in self.views:
             noise = self.adversarial_noise(inputs, targets)
-            found["vat"] = self.student(inputs, noise)
-        return [targets, *(ops.cast(found[view], "float32") for view in self.views)]
+            view_logits["vat"] = self.student(inputs, noise)
+        return [
+            targets,
+            *(ops.cast(view_logits[view], "float32") for view in self.views),
+        ]
 
     def student(self, inputs, noise=None):
         """Returns the primary module's logits, with dropout."""

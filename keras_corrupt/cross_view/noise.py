@@ -11,10 +11,10 @@ def adversarial_noise(divergence, start, norm):
     divergence, at a small noise.
 
     Args:
-        divergence: Function of noise that returns by how much predictions differ from
-            those without any, or that but for a constant.
+        divergence: Function of noise that returns by how much it changes predictions,
+            or that but for a constant.
         start: Random noise, `[batch, ...]`.
-        norm: That of what is returned, of each sentence or image.
+        norm: Norm of the returned noise, of each sentence or image.
     """
     gradient = gradient_at(divergence, of_norm(start, 0.1))
     return of_norm(ops.stop_gradient(gradient), norm)
@@ -44,7 +44,7 @@ def gradient_at(function, x):
 def with_noise(x, noise, padding_mask):
     """Returns embeddings with noise in units of their standard deviations.
 
-    Those of each dimension, over the batch's tokens: noise of a norm changes embeddings
+    Each dimension has one, over the batch's tokens: noise of a norm changes embeddings
     of any size as much as it does normalised ones (Miyato et al., 2017, 2).
 
     Args:

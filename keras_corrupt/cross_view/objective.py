@@ -80,14 +80,14 @@ def hard_divergence(labels, logits, smoothing):
         float32 `[...]`.
     """
     num_classes = logits.shape[-1]
-    found = ops.log_softmax(ops.cast(logits, "float32"), axis=-1)
-    of_label = ops.take_along_axis(found, labels[..., None], axis=-1)[..., 0]
+    log_p = ops.log_softmax(ops.cast(logits, "float32"), axis=-1)
+    of_label = ops.take_along_axis(log_p, labels[..., None], axis=-1)[..., 0]
     other = smoothing / num_classes
     label = 1.0 - smoothing + other
     entropy = -label * math.log(label)
     if smoothing:
         entropy -= (num_classes - 1) * other * math.log(other)
-    crossed = (1.0 - smoothing) * of_label + other * ops.sum(found, axis=-1)
+    crossed = (1.0 - smoothing) * of_label + other * ops.sum(log_p, axis=-1)
     return -crossed - entropy
 
 

@@ -28,7 +28,7 @@ PRESETS = {
     },
 }
 
-#: Those of translators, with their decoders. Where the thesis names no other sizes,
+#: Presets of translators, with their decoders. Where the thesis names no other sizes,
 #: LSTMs have 1024 and projections 512 (4.3.1); embeddings are as wide as the encoder's.
 TRANSLATION_PRESETS = {
     "tiny": {

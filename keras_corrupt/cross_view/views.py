@@ -22,8 +22,8 @@ BASELINES = ("word_dropout", "vat")
 
 def check_views(views, known_views, baselines=BASELINES):
     """Raises a `ValueError` unless views are different ones of those, or baselines."""
-    known = known_views + baselines
-    if not set(views) <= set(known) or len(set(views)) != len(views):
+    choices = known_views + baselines
+    if not set(views) <= set(choices) or len(set(views)) != len(views):
         raise ValueError(
-            f"`views` must be different ones of {', '.join(known)}; got {views}."
+            f"`views` must be different ones of {', '.join(choices)}; got {views}."
         )

@@ -74,15 +74,15 @@ def _forward(query, key, value, mask, texts, seed, rate, interpret):
     batch, length, heads, _ = query.shape
     # Each query's largest logit, and the sum of its weights relative to that one.
     number = jax.ShapeDtypeStruct((batch, heads, length), jnp.float32)
-    found, *softmax = _call(
+    output, *softmax = _call(
         _forward_kernel, inputs, [query, number, number], rate, interpret
     )
-    return found, (*inputs, found, *softmax)
+    return output, (*inputs, output, *softmax)
 
 
 def _backward(rate, interpret, kept_arrays, gradient):
-    *inputs, found, largest, total = kept_arrays
-    products = gradient.astype(jnp.float32) * found.astype(jnp.float32)
+    *inputs, output, largest, total = kept_arrays
+    products = gradient.astype(jnp.float32) * output.astype(jnp.float32)
     products = jnp.moveaxis(products.sum(-1), 1, 2)  # [batch, heads, length]
     gradients = _call(
         _backward_kernel,
@@ -185,27 +185,27 @@ def at(ref, block):
 
 
 def _forward_kernel(*refs, rate, heads):
-    *inputs, found_ref, largest_ref, total_ref = refs
+    *inputs, output_ref, largest_ref, total_ref = refs
     head, queries = _Head(inputs, rate, heads), pl.program_id(2)
 
     def add(keys, state):
-        found, largest, total = state
+        output, largest, total = state
         logits, _ = head.logits(queries, keys)
         new_largest = jnp.maximum(largest, logits.max(axis=1))
         weights = jnp.exp(logits - new_largest[:, None])
         shrunk = jnp.exp(largest - new_largest)
         value = at(head.value, keys)
         weights_kept = head.dropped(weights, queries, keys).astype(value.dtype)
-        found = found * shrunk[:, None] + triton.dot(weights_kept, value)
-        return found, new_largest, total * shrunk + weights.sum(axis=1)
+        output = output * shrunk[:, None] + triton.dot(weights_kept, value)
+        return output, new_largest, total * shrunk + weights.sum(axis=1)
 
     start = (
-        jnp.zeros((BLOCK, found_ref.shape[-1]), jnp.float32),
+        jnp.zeros((BLOCK, output_ref.shape[-1]), jnp.float32),
         jnp.full(BLOCK, -jnp.inf, jnp.float32),
         jnp.zeros(BLOCK, jnp.float32),
     )
-    found, largest, total = jax.lax.fori_loop(0, head.blocks, add, start)
-    found_ref[...] = (found / total[:, None]).astype(found_ref.dtype)
+    output, largest, total = jax.lax.fori_loop(0, head.blocks, add, start)
+    output_ref[...] = (output / total[:, None]).astype(output_ref.dtype)
     largest_ref[...], total_ref[...] = largest, total
 
 
@@ -221,23 +221,23 @@ def _backward_kernel(*refs, rate, heads):
         weights = (
             jnp.exp(logits - largest_ref[rows][:, None]) / total_ref[rows][:, None]
         )
-        found = triton.dot(at(gradient_ref, queries), at(head.value, keys).T)
-        found = head.dropped(found, queries, keys)
-        found = weights * (found - products_ref[rows][:, None])
-        found = jnp.where(seen, found, 0.0) * head.scale
-        return head.dropped(weights, queries, keys), found
+        gradient = triton.dot(at(gradient_ref, queries), at(head.value, keys).T)
+        gradient = head.dropped(gradient, queries, keys)
+        gradient = weights * (gradient - products_ref[rows][:, None])
+        gradient = jnp.where(seen, gradient, 0.0) * head.scale
+        return head.dropped(weights, queries, keys), gradient
 
     def add_keys(queries, state):
         key, value = state
-        weights, found = gradients(queries, own)
+        weights, logits_gradient = gradients(queries, own)
         query, gradient = at(head.query, queries), at(gradient_ref, queries)
-        key += triton.dot(found.T.astype(query.dtype), query)
+        key += triton.dot(logits_gradient.T.astype(query.dtype), query)
         return key, value + triton.dot(weights.T.astype(gradient.dtype), gradient)
 
     def add_queries(keys, query):
-        _, found = gradients(own, keys)
+        _, logits_gradient = gradients(own, keys)
         key = at(head.key, keys)
-        return query + triton.dot(found.astype(key.dtype), key)
+        return query + triton.dot(logits_gradient.astype(key.dtype), key)
 
     zeros = jnp.zeros((BLOCK, query_ref.shape[-1]), jnp.float32)
     key, value = jax.lax.fori_loop(0, head.blocks, add_keys, (zeros, zeros))

@@ -218,13 +218,13 @@ def choose(config):
             "process's address."
         )
     if backend == "tensorflow":
-        found = on_tensorflow(config)
+        distribution = on_tensorflow(config)
     elif backend == "jax":
-        found = on_jax(config)
+        distribution = on_jax(config)
     else:
-        found = Distribution("none", (backend,), "the backend's default device")
-    found.check_batch(config)
-    return found
+        distribution = Distribution("none", (backend,), "the backend's default device")
+    distribution.check_batch(config)
+    return distribution
 
 
 def on_tensorflow(config):

@@ -24,7 +24,7 @@ MOST = 25
 def most_at_once():
     """Returns how many updates to make in one program, at most.
 
-    On CPUs that is one: the programs take longer there than what is between them.
+    On CPUs that is one: the programs take longer there than the pauses between them.
     """
     return MOST if keras.backend.backend() == "jax" and accelerators() else 1
 

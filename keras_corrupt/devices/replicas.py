@@ -34,8 +34,8 @@ def sum_over_replicas(tensors):
 def gather_from_replicas(tensor):
     """Puts the rows of all replicas one below the other, in the replicas' order.
 
-    Gradients flow back to the replica that a row is of, from all replicas: what is
-    contrasted with the whole batch learns from the whole batch.
+    Gradients flow back to a row's replica from all replicas: a row that is contrasted
+    with the whole batch learns from the whole batch.
 
     Args:
         tensor: `[batch, ...]`, this replica's rows.
@@ -143,13 +143,13 @@ class SeedGenerator(keras.random.SeedGenerator):
 
 
 class DrawnSeed(keras.random.SeedGenerator):
-    """A seed that was drawn before: what is computed twice draws the same numbers.
+    """A seed that was drawn before: a second computation draws the same numbers.
 
     Args:
         seed: What the `next` of a `SeedGenerator` returned.
     """
 
-    def __init__(self, seed):  # It has no state, which is what Keras's would make.
+    def __init__(self, seed):  # It has no state, as Keras's would make one.
         self.seed = seed
 
     def next(self, ordered=True):

@@ -25,8 +25,8 @@ def make_batches(
     """Returns one pass over `features` as a dataset of batches.
 
     Each batch is padded to one of a few lengths and has exactly `batch_size` rows. A
-    length's left-over sequences go with those of the next length; only the last
-    batch of all may lack some, which are filled up with copies of weight 0.
+    length's left-over sequences go with the sequences of the next length; only the
+    last batch of all may lack some, which are filled up with copies of weight 0.
 
     Args:
         features: A list of `Feature`.

@@ -1,7 +1,7 @@
 """The candidate that a pronoun stands for (Clark's thesis, 5.2.4).
 
 The model reads a text with a candidate in the pronoun's place, and gives the
-candidate's tokens a high score if it is what is meant.
+candidate's tokens a high score if the pronoun means it.
 """
 
 from collections import defaultdict
@@ -36,7 +36,7 @@ class CandidateRanker(DownstreamModel):
 
     Args:
         fallback: The label, `"0"` or `"1"`, where no pronoun is found.
-        kwargs: Those of `DownstreamModel`.
+        kwargs: Arguments of `DownstreamModel`.
     """
 
     head_arguments = ("fallback",)

@@ -102,7 +102,7 @@ class Finetuner:
         }
 
     def banner(self):
-        """Returns what is to be done: examples, those left out, settings."""
+        """Describes the work: examples, skipped examples, settings."""
         lines = {
             self.task.name: f"{self.model_class.__name__} of {self.preset_fingerprint}"
         }
@@ -331,10 +331,10 @@ class Finetuner:
             )
 
 
-def fit(model, batches, what):
+def fit(model, batches, label):
     """Trains on each batch once and returns the loss; a terminal shows progress."""
     with tqdm(
-        total=len(batches), desc=what, unit="step", leave=False, disable=None
+        total=len(batches), desc=label, unit="step", leave=False, disable=None
     ) as bar:
         progress = keras.callbacks.LambdaCallback(
             on_train_batch_end=lambda *_, **__: bar.update()
@@ -364,7 +364,7 @@ def with_changes(settings, changes):
 
 
 def folder_name(changes):
-    """Returns the folder of settings: what is changed in them."""
+    """Returns the folder of settings, named by the changes of them."""
     changes = [f"{name}={value:g}" for name, value in changes.items()]
     return ",".join(changes) or "published"
 

@@ -12,12 +12,12 @@ from keras_corrupt.files.whole import write_whole
 from keras_corrupt.presets.directory import content_hash
 
 
-def read(path, asked):
+def read(path, new):
     """Returns the result of a run, or `None` if it has not been made.
 
     Args:
         path: The run's JSON file, a `Path`.
-        asked: What decides the run, as JSON holds it.
+        new: The settings that decide the run, as JSON holds them.
 
     Raises:
         ValueError: The file is damaged, or of a run that something else decided.
@@ -26,22 +26,22 @@ def read(path, asked):
         return None
     try:
         result = json.loads(path.read_text())
-        was = result["settings"]
-        _ = float(result["score"]), was["fingerprints"]
+        old = result["settings"]
+        _ = float(result["score"]), old["fingerprints"]
     except (ValueError, KeyError, TypeError) as error:
         raise ValueError(
             f"{path} is damaged. Delete it, and the same command makes it anew."
         ) from error
-    names = sorted(name for name in {*was, *asked} if was.get(name) != asked.get(name))
+    names = sorted(name for name in {*old, *new} if old.get(name) != new.get(name))
     if not names:
         return result
     if names == ["fingerprints"]:
-        was, asked = was["fingerprints"], asked["fingerprints"]
-        changed = [name for name in asked if was.get(name) != asked[name]]
+        old, new = old["fingerprints"], new["fingerprints"]
+        changed = [name for name in new if old.get(name) != new[name]]
         why = f"is the result of other examples than {' and '.join(changed)} has now"
     else:
         differences = [
-            f"{name}: was {was.get(name)!r}, asked {asked.get(name)!r}"
+            f"{name}: was {old.get(name)!r}, asked {new.get(name)!r}"
             for name in names
             if name != "fingerprints"
         ]

@@ -277,8 +277,8 @@ class DownstreamModel(TextModel):
         """Runs the model on features.
 
         Returns:
-            A list with what `call` returns for each: a dict of arrays, those of
-            tokens with padding at their end.
+            A list with what `call` returns for each: a dict of arrays; arrays of
+            tokens have padding at their end.
         """
         results = [None] * len(features)
         for inputs, _, weights, rows in make_batches(
@@ -317,7 +317,7 @@ class DownstreamModel(TextModel):
                 (`"small"`), for an encoder with new weights.
             load_weights: Whether to load weights, and not only sizes and tokenizer.
             tokenizer: A tokenizer, where the preset has none.
-            arguments: Those of the class, except `encoder`.
+            arguments: Arguments of the class, except `encoder`.
 
         Raises:
             ValueError: Not a preset, or no tokenizer, or arguments that do not fit.

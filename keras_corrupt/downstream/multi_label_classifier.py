@@ -23,7 +23,7 @@ class MultiLabelClassifier(DownstreamModel):
             the best one on the development examples: see `calibrate`.
         label_weights: For each label, how much a text that has it counts in the loss
             beside a text without it; 1 if not given.
-        kwargs: Those of `DownstreamModel`.
+        kwargs: Arguments of `DownstreamModel`.
 
     Example:
 

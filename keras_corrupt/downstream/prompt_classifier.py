@@ -29,8 +29,8 @@ class PromptClassifier(DownstreamModel):
     examples suffice, and no weight is new. Systems without one (ELECTRA's
     discriminator) cannot start here.
 
-    With demonstrations, a prompt is followed by those of training examples with their
-    word, one of each class. Each example is read with `num_contexts` draws of them, in
+    With demonstrations, prompts of training examples with their word follow a prompt,
+    one of each class. Each example is read with `num_contexts` draws of them, in
     training as in prediction, which averages the probabilities.
 
     Args:
@@ -39,7 +39,7 @@ class PromptClassifier(DownstreamModel):
         demonstrations: Pairs of an example and its label to draw from; none if empty.
         num_contexts: How many draws of demonstrations each example is read with.
         transform: Whether the vocabulary head has BERT's transform.
-        kwargs: Those of `DownstreamModel`.
+        kwargs: Arguments of `DownstreamModel`.
 
     Raises:
         ValueError: The words are not different tokens of the vocabulary, the template
@@ -217,10 +217,12 @@ class PromptClassifier(DownstreamModel):
 
     def _averaged(self, features, outputs):
         """Returns the mean over contexts of the classes' probabilities."""
-        found = defaultdict(list)
+        by_example = defaultdict(list)
         for feature, output in zip(features, outputs, strict=True):
-            found[feature.example].append(probabilities(output["logits"]))
-        return np.stack([np.mean(found[i], axis=0) for i in range(len(found))])
+            by_example[feature.example].append(probabilities(output["logits"]))
+        return np.stack(
+            [np.mean(by_example[i], axis=0) for i in range(len(by_example))]
+        )
 
     def get_config(self):
         return {

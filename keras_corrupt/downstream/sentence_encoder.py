@@ -41,7 +41,7 @@ class SentenceEncoder(DownstreamModel):
         temperature: What cosines are divided by; SimCSE has 0.05.
         symmetric: Whether the second text of a pair learns to find the first one among
             all first ones, too; the loss is the mean of both directions.
-        kwargs: Those of `DownstreamModel`.
+        kwargs: Arguments of `DownstreamModel`.
 
     Example:
 
@@ -189,14 +189,14 @@ def pair_losses(vectors, place, text, present, temperature):
     True
     """
     present = ops.cast(present, "int32")
-    everything, places, texts, all_present = map(
+    all_vectors, places, texts, all_present = map(
         gather_from_replicas, (vectors, place, text, present)
     )
     partner = ops.arange(ops.shape(place)[0]) + ops.where(place == 0, 1, -1)
     partners = ops.take(vectors, partner, axis=0)
     positive = ops.sum(vectors * partners, axis=1) / temperature
-    logits = ops.matmul(vectors, ops.transpose(everything)) / temperature
-    wrong = (place == 0)[:, None] != (places == 0)  # first texts look for others
+    logits = ops.matmul(vectors, ops.transpose(all_vectors)) / temperature
+    rivals = (place == 0)[:, None] != (places == 0)  # first texts look for others
     for own in (text, ops.take(text, partner)):
-        wrong = ops.logical_and(wrong, own[:, None] != texts)
-    return info_nce(positive, logits, ops.logical_and(wrong, all_present > 0))
+        rivals = ops.logical_and(rivals, own[:, None] != texts)
+    return info_nce(positive, logits, ops.logical_and(rivals, all_present > 0))

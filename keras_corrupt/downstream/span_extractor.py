@@ -50,7 +50,7 @@ class SpanExtractor(DownstreamModel):
             sequence.
         max_answer_length: The longest answer to give, in tokens.
         beam_size: How many starts to follow, and how many ends for each.
-        kwargs: Those of `DownstreamModel`.
+        kwargs: Arguments of `DownstreamModel`.
 
     Example:
 
@@ -214,7 +214,7 @@ class SpanExtractor(DownstreamModel):
         return loss
 
     def soft_targets(self, features, outputs):
-        found = []
+        rows = []
         for feature, output in zip(features, outputs, strict=True):
             tokens = len(feature.inputs["token_ids"])
             targets = {
@@ -223,8 +223,8 @@ class SpanExtractor(DownstreamModel):
             }
             if "null_score" in output:
                 targets["unanswerable"] = probability(output["null_score"])
-            found.append(targets)
-        return found
+            rows.append(targets)
+        return rows
 
     def decode(self, examples, features, outputs):
         """Returns an `Answer` for each example."""
@@ -232,8 +232,8 @@ class SpanExtractor(DownstreamModel):
         for window, output in zip(features, outputs, strict=True):
             windows[window.example].append((window, output))
         return [
-            self._answer(context, *zip(*found, strict=True))
-            for (_, context), found in zip(examples, windows, strict=True)
+            self._answer(context, *zip(*pairs, strict=True))
+            for (_, context), pairs in zip(examples, windows, strict=True)
         ]
 
     def _answer(self, context, windows, outputs):

@@ -129,7 +129,7 @@ class XLNetSpanHead(SpanHead):
     has gelu, 512 hidden units and no layer norm in the place of tanh and norm.)
 
     Args:
-        kwargs: Those of `SpanHead`.
+        kwargs: Arguments of `SpanHead`.
     """
 
     def __init__(self, hidden_size, **kwargs):
@@ -193,11 +193,11 @@ class XLNetSpanHead(SpanHead):
 class BertSpanHead(SpanHead):
     """BERT's head: two linear layers, start and end independent (Devlin et al., 2019).
 
-    A span's score is the sum of its two logits; that of no answer is the score of
-    the span `[CLS]` alone.
+    A span's score is the sum of its two logits; the score of no answer is the score
+    of the span `[CLS]` alone.
 
     Args:
-        kwargs: Those of `SpanHead`.
+        kwargs: Arguments of `SpanHead`.
     """
 
     def __init__(self, hidden_size, **kwargs):

@@ -100,14 +100,14 @@ def collect_spans(windows, outputs):
         starts.append(start[possible] + shift)
         ends.append(output["ends"][possible] + shift)
         scores.append(score[possible])
-    found = [np.concatenate(part) for part in (owners, starts, ends, scores)]
-    owner, start, end, _ = found
+    spans = [np.concatenate(part) for part in (owners, starts, ends, scores)]
+    owner, start, end, _ = spans
     first = np.array([window.first for window in windows])[:, None]
     last = first + np.array([[len(window.offsets) - 1] for window in windows])
     surroundings = np.minimum(start - first, last - end)  # [windows, spans]
     best = owner == surroundings.argmax(axis=0)
-    # Each window may have put its beam on what another one shows better.
-    return [part[best] for part in found] if best.any() else found
+    # Each window may have put its beam on spans that another one shows better.
+    return [part[best] for part in spans] if best.any() else spans
 
 
 def targets_of(span, part, shift):

@@ -25,7 +25,7 @@ class TextClassifier(DownstreamModel):
             Clark's thesis does in 3.2.1; `None` for the head's output as it is.
         label_weights: For classes, how much an example of each counts in the loss; 1
             if not given. With soft targets it is the mean by the targets.
-        kwargs: Those of `DownstreamModel`.
+        kwargs: Arguments of `DownstreamModel`.
 
     Example:
 

@@ -21,7 +21,7 @@ class TokenTagger(DownstreamModel):
 
     Args:
         labels: The names of all tags.
-        kwargs: Those of `DownstreamModel`.
+        kwargs: Arguments of `DownstreamModel`.
 
     Example:
 
@@ -55,14 +55,14 @@ class TokenTagger(DownstreamModel):
         examples = word_lists(examples, "examples")
         distinct = list({word: None for words in examples for word in words})
         pieces = dict(zip(distinct, self.pieces_of(distinct), strict=True))
-        known = None if labels is None else self.indices(examples, labels)
+        classes = None if labels is None else self.indices(examples, labels)
         features = []
         for i, words in enumerate(examples):
             for start, stop in windows(
                 [len(pieces[word]) for word in words], self.room
             ):
                 window = [pieces[word] for word in words[start:stop]]
-                tags = None if known is None else known[i][start:stop]
+                tags = None if classes is None else classes[i][start:stop]
                 features.append(self.feature(window, tags, i))
         return features
 
@@ -171,10 +171,10 @@ def windows(lengths, room):
     >>> windows([2, 2, 1, 4], 4)
     [(0, 2), (2, 3), (3, 4)]
     """
-    found, start, used = [], 0, 0
+    ranges, start, used = [], 0, 0
     for i, length in enumerate(lengths):
         if used + length > room:
-            found.append((start, i))
+            ranges.append((start, i))
             start, used = i, 0
         used += length
-    return [*found, (start, len(lengths))]
+    return [*ranges, (start, len(lengths))]

@@ -30,8 +30,8 @@ class SelfAttention(keras.layers.Layer):
         num_heads: Number of heads; divides `hidden_size`.
         dropout: Dropout rate of the attention probabilities.
         initializer_range: Standard deviation of the initial weights.
-        remat: Whether the backward pass computes again what is between the
-            projections, so that no attention weights are kept for it.
+        remat: Whether the backward pass computes everything between the projections
+            again, so that no attention weights are kept for it.
         use_bias: Whether the projections have biases.
         rotary_theta: `None`, or the base of `RotaryPositions`.
     """
@@ -86,8 +86,8 @@ class SelfAttention(keras.layers.Layer):
             x: `[batch, length, hidden]`.
             mask: Boolean, broadcastable to `[batch, heads, length, length]`, true
                 where a query (third axis) may look at a key (fourth).
-            bias: `None`, or what is added to the attention logits, broadcastable
-                likewise (relative positions).
+            bias: `None`, or a term of the attention logits, broadcastable likewise
+                (relative positions).
             training: Whether dropout is active.
             seed: What `dropout.draw` returned, if it was asked before.
 

@@ -1,7 +1,7 @@
 """Bounds of what a model reads, checked on the host before a step looks ids up.
 
-The look-up itself checks nothing: for an id above its table JAX reads what is not a
-number and TensorFlow on a GPU zeros, and for -1 JAX reads the last row.
+The look-up itself checks nothing: for an id above its table JAX reads NaN and
+TensorFlow on a GPU reads zeros, and for -1 JAX reads the last row.
 """
 
 import types
@@ -42,19 +42,19 @@ class Bounds(NamedTuple):
         if hasattr(batches, "element_spec") and hasattr(batches, "map"):
             return batches.map(self._checked_tensors).prefetch(1)
         inputs = batches[0] if isinstance(batches, tuple) else batches
-        for given, limit, message in self._limited(inputs, np.shape):
-            given = np.asarray(given)
-            if given.size and not 0 <= given.min() <= given.max() < limit:
-                wrong = given.min() if given.min() < 0 else given.max()
+        for array, limit, message in self._limited(inputs, np.shape):
+            array = np.asarray(array)
+            if array.size and not 0 <= array.min() <= array.max() < limit:
+                wrong = array.min() if array.min() < 0 else array.max()
                 raise ValueError(f"{message} Got {wrong}.")
         return batches
 
     def _checked_tensors(self, *batch):
         import tensorflow as tf
 
-        for given, limit, message in self._limited(batch[0], tf.shape):
-            given = tf.cast(given, tf.int64)
-            low, high = tf.reduce_min(given), tf.reduce_max(given)
+        for tensor, limit, message in self._limited(batch[0], tf.shape):
+            tensor = tf.cast(tensor, tf.int64)
+            low, high = tf.reduce_min(tensor), tf.reduce_max(tensor)
             within = tf.logical_and(low >= 0, high < limit)
             tf.debugging.Assert(within, [f"{message} Got from", low, "to", high])
         return batch if len(batch) > 1 else batch[0]

@@ -26,10 +26,10 @@ def check_architecture(options):
     Args:
         options: Dict. The `architecture` of a `TransformerEncoder`.
     """
-    for name, known in _CHOICES.items():
+    for name, choices in _CHOICES.items():
         value = options[name]
-        if not isinstance(value, (str, bool)) or value not in known:
-            raise ValueError(f"`{name}` must be one of {list(known)}; got {value!r}.")
+        if not isinstance(value, (str, bool)) or value not in choices:
+            raise ValueError(f"`{name}` must be one of {list(choices)}; got {value!r}.")
     hidden_size, num_heads = options["hidden_size"], options["num_heads"]
     if hidden_size % num_heads:
         raise ValueError(

@@ -3,10 +3,10 @@
 FLOPs are counted by the rules of Clark's thesis, section 5.2.2: every mathematical
 operation counts one, an `exp` no more than an `add`; multiplying a vector by an m x n
 matrix counts 2 m n; embedding look-ups are dense, a one-hot vector times the table. The
-methods `flops` count one sequence and one forward pass. Left out is what is done once
-for a whole batch: looking up the biases of relative positions, and the sines of rotary
-positions. A causal mask costs what a padding mask does, and a window's mask, too: local
-attention computes all logits, and all are counted.
+methods `flops` count one sequence and one forward pass. They leave out the operations
+that a whole batch shares: looking up the biases of relative positions, and the sines of
+rotary positions. A causal mask and a window's mask cost as much as a padding mask:
+local attention computes all logits, and all are counted.
 
 The methods `activation_bytes` count the bytes of the CPU kernels, which keep less than
 the same steps one by one: what the gradients of a training step read, and at its peak

@@ -1,4 +1,4 @@
-"""What is inside a feed-forward network, between its two matrices."""
+"""The inside of a feed-forward network, between its two matrices."""
 
 import keras
 from keras import ops
@@ -15,7 +15,7 @@ class GatedDense(Dense):
 
     Args:
         units: Width of the output.
-        kwargs: Those of `Dense`.
+        kwargs: Arguments of `Dense`.
 
     Example:
 

@@ -6,7 +6,7 @@ import h5py
 def check_format(path):
     """Raises a `ValueError` if a file holds weights in Keras 2's format.
 
-    Those of another model would go to wrong places, or fail halfway.
+    Another model's weights would go to wrong places, or fail halfway.
 
     Args:
         path: The file; other kinds than HDF5 pass.

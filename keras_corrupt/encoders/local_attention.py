@@ -13,8 +13,8 @@ class LocalSelfAttention(SelfAttention):
 
     Args:
         window: Int, even. Tokens to both sides together.
-        args: Those of `SelfAttention`.
-        kwargs: Those of `SelfAttention`.
+        args: Arguments of `SelfAttention`.
+        kwargs: Arguments of `SelfAttention`.
     """
 
     def __init__(self, window, *args, **kwargs):

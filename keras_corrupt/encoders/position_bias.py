@@ -13,7 +13,7 @@ class RelativePositionBias(keras.layers.Layer):
     """One learned number for each head and each bucket of distances.
 
     Half of the buckets are for keys before the query and the query itself, half for
-    keys behind it. Of each half the first half of the buckets are one distance each;
+    keys behind it. In each half, the first half of the buckets are one distance each;
     the others grow by a constant factor until `max_distance`, and the last one holds
     all that is farther away. All layers of an encoder use one table.
 

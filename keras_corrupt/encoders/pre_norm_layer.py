@@ -10,8 +10,8 @@ class PreNormTransformerLayer(TransformerLayer):
     sum of a stack of such layers is normalised once more, by its encoder.
 
     Args:
-        args: Those of `TransformerLayer`.
-        kwargs: Those of `TransformerLayer`.
+        args: Arguments of `TransformerLayer`.
+        kwargs: Arguments of `TransformerLayer`.
     """
 
     def sublayer(self, x, compute, norm, training, seed):

@@ -196,12 +196,12 @@ def text_inputs(inputs, padding_id=0):
     [[1, 1, 1, 0]]
     """
     check(inputs)
-    given = inputs if isinstance(inputs, Mapping) else {"token_ids": inputs}
+    named = inputs if isinstance(inputs, Mapping) else {"token_ids": inputs}
     arrays = {
         name: ops.cast(array, "int32")
         if name in NAMES or type_name(array) == "int64"
         else array
-        for name, array in given.items()
+        for name, array in named.items()
     }
     token_ids = arrays["token_ids"]
     if "segment_ids" not in arrays:
@@ -213,10 +213,10 @@ def text_inputs(inputs, padding_id=0):
 
 def check(inputs):
     """Raises a `ValueError` unless it is something that `text_inputs` takes."""
-    given = inputs if isinstance(inputs, Mapping) else {"token_ids": inputs}
-    token_ids = given.get("token_ids")
+    named = inputs if isinstance(inputs, Mapping) else {"token_ids": inputs}
+    token_ids = named.get("token_ids")
     for name in NAMES:
-        array = given.get(name, token_ids)
+        array = named.get(name, token_ids)
         if not is_integers(array) or not _may_equal(array.shape, token_ids.shape):
             raise ValueError(f"{_FORMAT} Got {_described(inputs)}.")
 

@@ -164,7 +164,7 @@ class TransformerLayer(keras.layers.Layer):
         """Returns a function, computed again in the backward pass if `remat` says so.
 
         Args:
-            function: What is between products with weights.
+            function: The computation between products with weights.
             training: Whether there is a backward pass.
         """
         if training and self.remat == "attention":
@@ -205,7 +205,7 @@ class TransformerLayer(keras.layers.Layer):
     def backward_bytes(self, batch_size, length, number_bytes):
         """Counts what going back through the layer makes; see `activation_bytes`."""
         widest = max(self.intermediate_size, self.attention.num_heads * length)
-        # Half a layer: what is made again, its gradient, its input's.
+        # Half a layer: its output made again, the gradients of output and input.
         half = 3 * batch_size * length * widest * number_bytes
         if self.remat == "layer":  # and, before, through the whole layer again
             half += self._kept_bytes(batch_size, length, number_bytes)

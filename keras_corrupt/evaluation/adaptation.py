@@ -26,7 +26,7 @@ class AdaptationConfig(PretrainConfig):
     settings: dict[str, int | float | str] = dataclasses.field(default_factory=dict)
     """Settings of the task other than the paper's."""
 
-    #: What is done with the result may differ when a run is continued.
+    #: The use of the result may differ when a run is continued.
     MAY_CHANGE = (
         *PretrainConfig.MAY_CHANGE,
         "task",
@@ -50,15 +50,15 @@ def of_preset(recipe, flags):
     parser = argparse.ArgumentParser(add_help=False, allow_abbrev=False)
     parser.add_argument("--init_from", "--init-from")
     parser.add_argument("--model")
-    found, _ = parser.parse_known_args(flags)
-    if not found.init_from or found.model:
+    options, _ = parser.parse_known_args(flags)
+    if not options.init_from or options.model:
         return recipe
     hide_start_up_lines()
     from keras_corrupt.models import Pretrainer
     from keras_corrupt.presets import Preset
     from keras_corrupt.presets.registry import registered_name
 
-    cls = Preset.open(found.init_from, Pretrainer).model_class
+    cls = Preset.open(options.init_from, Pretrainer).model_class
     return dataclasses.replace(recipe, model=registered_name(cls))
 
 
@@ -66,7 +66,7 @@ def adapt(config):
     """Trains a preset on a domain, then compares it with what it was.
 
     The run prints the losses on held-out text before and after: of the corpus, and of
-    what is mixed in. For a task it prints the scores of both encoders.
+    the text that is mixed in. For a task it prints the scores of both encoders.
 
     Args:
         config: An `AdaptationConfig`.
@@ -84,7 +84,7 @@ def adapt(config):
         config = dataclasses.replace(config, init_from=made_up_preset(config))
     if not config.init_from:
         raise ValueError("Say what to adapt: --init_from, a preset's directory.")
-    # What is wrong with the task, or cannot be fine-tuned, shows now.
+    # A faulty task, or one that cannot be fine-tuned, shows now.
     if task := task_of(config):
         from keras_corrupt.downstream.finetuner import Finetuner
 
@@ -147,10 +147,10 @@ def compare(config, presets):
     scores = {
         name: [result["score"] for result in row.results] for name, row in rows.items()
     }
-    medians = {name: statistics.median(found) for name, found in scores.items()}
+    medians = {name: statistics.median(values) for name, values in scores.items()}
     print(f"\n{task.name}, {task.main_metric}, the median of {config.seeds}:")
-    for name, found in scores.items():
-        shown = ", ".join(f"{score:.1f}" for score in sorted(found))
+    for name, values in scores.items():
+        shown = ", ".join(f"{score:.1f}" for score in sorted(values))
         print(f"  {name:8}{medians[name]:6.1f}  ({shown})")
     guess = next(iter(rows.values())).guess
     print(f"  {'guess':8}{guess:6.1f}")

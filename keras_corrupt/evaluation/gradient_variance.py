@@ -8,8 +8,9 @@ and g(m_1, ..., m_K) the mean of K:
     Var(g(m_1, ..., m_K)) = Var(g(m_1)) / K + (1 - 1/K) Cov(g(m_1), g(m_2))    (7)
 
 Var(g) = E |g - E g|^2 and Cov(g, h) = E (g - E g)^T (h - E h), over masks of one size.
-Masks drawn by themselves have no covariance; that of disjoint ones, which are the
-farthest apart, should be negative, and fall with the Hamming distance (assumption 1).
+Masks drawn by themselves have no covariance; the covariance of disjoint ones, which are
+the farthest apart, should be negative, and fall with the Hamming distance (assumption
+1).
 """
 
 import dataclasses
@@ -170,8 +171,8 @@ def measure(gradient_of, batch, unmaskable_ids, settings):
             }
             return gradient_of({**text, **masks})
 
-        found = measure_text(gradient, maskable, size, settings, rng)
-        for whole, of_text in zip((parts, distances), found, strict=True):
+        sums = measure_text(gradient, maskable, size, settings, rng)
+        for whole, of_text in zip((parts, distances), sums, strict=True):
             for name, value in of_text.items():
                 whole.setdefault(name, []).append(value)
     if not parts:

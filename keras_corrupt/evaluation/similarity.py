@@ -5,7 +5,7 @@ r"""Whether texts that mean the same have vectors alike, without fine-tuning.
 
 Meng et al., "COCO-LM", 2021, figures 1 and 5: cosines of the vectors of [CLS], of those
 pairs of STS-B's development set that people found equal in meaning, and of random pairs
-of its sentences. Spearman's correlation is that of all its pairs' cosines with their
+of its sentences. Spearman's correlation compares all its pairs' cosines with their
 scores.
 """
 
@@ -42,7 +42,7 @@ class Similarity(NamedTuple):
     Attributes:
         spearman: Correlation with people's scores, in percent.
         similar: Cosines of pairs that are equal in meaning, NumPy `[pairs]`.
-        random: Those of random pairs.
+        random: Cosines of random pairs.
     """
 
     spearman: float
@@ -57,7 +57,7 @@ def similarity(first, second, scores):
 
     Args:
         first: Vectors of the pairs' first texts, `[pairs, hidden]`.
-        second: Those of their second texts.
+        second: Vectors of their second texts.
         scores: People's, a list of floats from 0 to `EQUAL`.
 
     Returns:
@@ -67,8 +67,8 @@ def similarity(first, second, scores):
         ValueError: No pair is equal in meaning.
 
     >>> vectors = np.eye(3)
-    >>> found = similarity(vectors, vectors[[0, 2, 1]], [5.0, 0.0, 1.0])
-    >>> found.similar.tolist(), found.random.tolist()
+    >>> pairs = similarity(vectors, vectors[[0, 2, 1]], [5.0, 0.0, 1.0])
+    >>> pairs.similar.tolist(), pairs.random.tolist()
     ([1.0], [0.0, 0.0, 1.0])
     """
     from keras_corrupt.tasks.metrics import spearman
@@ -88,30 +88,30 @@ def similarity(first, second, scores):
     )
 
 
-def table(found):
+def table(results):
     """Returns a Markdown table of name -> `Similarity`."""
     lines = [
         "| | Spearman, % | cosine of similar pairs | of random pairs |",
         "|---|---:|---:|---:|",
     ]
-    for name, (spearman, *both) in found.items():
+    for name, (spearman, *both) in results.items():
         cells = [f"{x.mean():.3f} (deviation {x.std():.3f})" for x in both]
         lines.append(f"| {name} | {spearman:.1f} | {' | '.join(cells)} |")
     return "\n".join(lines)
 
 
-def plot(found, path):
+def plot(results, path):
     """Draws the distributions of cosines, preset by preset.
 
     Args:
-        found: Name -> `Similarity`.
+        results: Name -> `Similarity`.
         path: File to write.
     """
     from matplotlib.figure import Figure
 
-    figure = Figure(figsize=(4 * len(found), 3), layout="constrained")
-    axes = figure.subplots(1, len(found), squeeze=False)[0]
-    for axis, (name, (_, similar, random)) in zip(axes, found.items(), strict=True):
+    figure = Figure(figsize=(4 * len(results), 3), layout="constrained")
+    axes = figure.subplots(1, len(results), squeeze=False)[0]
+    for axis, (name, (_, similar, random)) in zip(axes, results.items(), strict=True):
         bins = np.linspace(min(similar.min(), random.min()), 1, 40)
         for cosines, label in ((random, "random"), (similar, "similar")):
             axis.hist(cosines, bins, density=True, alpha=0.6, label=label)
@@ -144,13 +144,13 @@ def main():
         raise ValueError(f"two presets are called {twice[0]}: rename one's folder.")
     split = GlueTask("STS-B", settings.data).splits["dev"]
     output = made_directory(settings.output)
-    found = {
+    results = {
         name: measure(preset, split, settings.pooling)
         for name, preset in zip(names, settings.presets, strict=True)
     }
-    (output / "similarity.md").write_text(table(found) + "\n")
-    plot(found, output / "similarity.png")
-    print(table(found))
+    (output / "similarity.md").write_text(table(results) + "\n")
+    plot(results, output / "similarity.png")
+    print(table(results))
 
 
 def name_of(preset):

@@ -176,14 +176,14 @@ def parameters_by_part(*networks):
     >>> parameters_by_part(model.discriminator, model.generator)["generator/encoder"]
     30048
     """
-    counted, found = set(), {}
+    counted, parameters = set(), {}
     for network in networks:
         for part in network.layers:
             own = {id(v): math.prod(v.shape) for v in part.weights}
             new = own.keys() - counted
-            found[f"{network.name}/{part.name}"] = sum(own[v] for v in new)
+            parameters[f"{network.name}/{part.name}"] = sum(own[v] for v in new)
             counted |= new
-    return found
+    return parameters
 
 
 def scientific(value):

@@ -71,14 +71,14 @@ def version_at(url: str) -> tuple[int, str | None]:
         Its bytes, and what tells it from other content, if the store does.
     """
     files, path = file_system(url)
-    found = files.info(path)
-    versions = (found[name] for name in _VERSIONS if found.get(name))
-    return found["size"] or 0, str(next(versions, "")) or None
+    info = files.info(path)
+    versions = (info[name] for name in _VERSIONS if info.get(name))
+    return info["size"] or 0, str(next(versions, "")) or None
 
 
 @contextlib.contextmanager
 def opened(path: str | os.PathLike) -> Iterator[IO[bytes]]:
-    """Opens a file, or what is at a URL, to read its bytes.
+    """Opens a file, or the content of a URL, to read its bytes.
 
     Args:
         path: A path or a URL.

@@ -32,7 +32,7 @@ def whole_directory(target: str | os.PathLike) -> Iterator[Path]:
             old = _beside(target, os.getpid(), "old")
             target.rename(old)
             temporary.rename(target)
-            old.rename(temporary)  # so that what is called old is always whole
+            old.rename(temporary)  # so that a directory called old is always whole
             shutil.rmtree(temporary)
         else:
             temporary.rename(target)
@@ -62,13 +62,13 @@ def _beside(directory, process, kind):
 def _left_behind(directory, kind):
     """Lists what processes that have ended left of a kind, or this one."""
     pattern = f".{glob.escape(directory.name)}.*.{kind}"
-    found = []
+    paths = []
     for path in directory.parent.glob(pattern):
         process = path.name.split(".")[-2]
         named_so = process.isdecimal() and path == _beside(directory, process, kind)
         if named_so and not _runs(int(process)):
-            found.append(path)
-    return found
+            paths.append(path)
+    return paths
 
 
 def _runs(process):

@@ -1,9 +1,9 @@
 """Softmax over the vocabulary at all positions, a chunk of positions at a time.
 
-What is computed of a chunk's logits is kept, they are not: in no pass is there an array
-`[batch, length, vocabulary]`. Going back, each chunk's logits are computed again.
+The results of a chunk's logits are kept, the logits are not: no pass has an array
+`[batch, length, vocabulary]`. The backward pass computes each chunk's logits again.
 
-What is not a matrix product is computed in float32.
+All but matrix products is computed in float32.
 """
 
 import keras

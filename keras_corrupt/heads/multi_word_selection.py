@@ -11,7 +11,7 @@ class MultiWordSelectionHead(keras.layers.Layer):
     """Scores candidates at the masked positions.
 
     A linear layer to the embedding size, gelu and layer norm, as in the released
-    code, give what is multiplied with the candidates' input embeddings.
+    code, give the vectors that are multiplied with the candidates' input embeddings.
 
     Args:
         encoder: The `TransformerEncoder` whose output it reads.

@@ -26,8 +26,8 @@ class VocabularyHead(keras.layers.Layer):
     Args:
         encoder: The `TransformerEncoder` whose output it reads and whose token
             embeddings are the matrix.
-        transform: Whether linear layer, gelu and norm come first. Without them, what is
-            read has the embedding size.
+        transform: Whether linear layer, gelu and norm come first. Without them, the
+            states have the embedding size.
         hidden_size: Width of what it reads, the encoder's if not given. Electric's
             generator reads two encoders side by side (Clark's thesis, 5.1.5).
         chunk_size: Positions of each sequence whose logits are held at once.
@@ -153,7 +153,7 @@ class VocabularyHead(keras.layers.Layer):
         )
 
     def _states_and_table(self, hidden):
-        """Returns what is multiplied: vectors of the embedding size, and the matrix."""
+        """Returns both factors: vectors of the embedding size, and the matrix."""
         if self.transform is not None:
             hidden = self.norm(self.transform(hidden))
         return ops.cast(hidden, self.compute_dtype), self._table()

@@ -65,7 +65,7 @@ class AdversarialElectra(Electra):
             arguments.
         generator: The generator's, where they differ: its layers' number and sizes.
         reinforce_weight: Weight of the generator's loss; the thesis does not give it.
-        kwargs: Those of `Electra`, but for `temperature` and `exclude_original`.
+        kwargs: Arguments of `Electra`, but for `temperature` and `exclude_original`.
 
     Raises:
         ValueError: Samples are not to be drawn from the generator's own softmax.

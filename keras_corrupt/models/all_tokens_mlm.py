@@ -71,7 +71,7 @@ class AllTokensMLM(GeneratorDiscriminator):
         temperature: By what the logits are divided before tokens are drawn from their
             softmax: above 1, the generator is a weaker one (thesis, 5.5).
         exclude_original: Whether the original token is never drawn (5.5).
-        kwargs: Those of `Pretrainer`.
+        kwargs: Arguments of `Pretrainer`.
 
     Example:
 

@@ -77,11 +77,11 @@ class CocoLM(GeneratorDiscriminator):
     which tokens are the original ones and restores the others: corrective language
     modelling, CLM. Sequence contrastive learning, SCL, draws the vectors of [CLS] of
     the corrupted text and of a crop of the original towards each other, and away from
-    those of all other texts of the batch.
+    the vectors of all other texts of the batch.
 
-    Special tokens may be masked, too (appendix D). The batch in which texts are
-    contrasted is that of all devices and processes; with `accumulate`, it is one of
-    those that are accumulated, with fewer other texts.
+    Special tokens may be masked, too (appendix D). Texts are contrasted in the batch of
+    all devices and processes; with `accumulate`, in each of the batches that are
+    accumulated, with fewer other texts.
 
     Inputs are as for `MaskedLM`.
 
@@ -118,7 +118,7 @@ class CocoLM(GeneratorDiscriminator):
         temperature: By what the logits are divided before tokens are drawn from their
             softmax: above 1, the generator is a weaker one (Clark's thesis, 5.5).
         exclude_original: Whether the original token is never drawn (5.5).
-        kwargs: Those of `Pretrainer`.
+        kwargs: Arguments of `Pretrainer`.
 
     Raises:
         ValueError: An option is none of those named, or sizes do not fit together.
@@ -165,14 +165,14 @@ class CocoLM(GeneratorDiscriminator):
         super().__init__(
             discriminator, mask_rate=mask_rate, unmaskable_ids=unmaskable_ids, **kwargs
         )
-        for name, value, known in (
+        for name, value, choices in (
             ("token_task", token_task, TOKEN_TASKS),
             ("sequence_task", sequence_task, SEQUENCE_TASKS),
             ("replacements", replacements, REPLACEMENTS),
             ("tied_embeddings", tied_embeddings, tuple(TIED_PARTS)),
         ):
-            if value not in known:
-                raise ValueError(f"`{name}` must be one of {known}; got {value!r}.")
+            if value not in choices:
+                raise ValueError(f"`{name}` must be one of {choices}; got {value!r}.")
         alters_samples = temperature != 1 or exclude_original
         if replacements == "random" and alters_samples:
             raise ValueError(
@@ -256,11 +256,11 @@ class CocoLM(GeneratorDiscriminator):
     def call(self, inputs, training=False):
         inputs = self.text_inputs(inputs)
         text, generated = self.corrupt(inputs, training)
-        read = {**inputs, "token_ids": text.token_ids}
-        hidden = self.discriminator.encoder(read, training=training)
+        corrupted = {**inputs, "token_ids": text.token_ids}
+        hidden = self.discriminator.encoder(corrupted, training=training)
         logits = self.discriminator.head(hidden)
-        found = Detections(logits, text.replaced, inputs["padding_mask"])
-        outputs = {"corrupted": text, "mlm": generated, "rtd": found}
+        detections = Detections(logits, text.replaced, inputs["padding_mask"])
+        outputs = {"corrupted": text, "mlm": generated, "rtd": detections}
         if self.corrects:
             outputs |= self.correct(text, hidden, logits)
         if self.contrasts:
@@ -308,13 +308,13 @@ class CocoLM(GeneratorDiscriminator):
         else:
             rtd_logits = ops.take_along_axis(rtd_logits, positions, axis=1)
             corrected_ids = corrected_tokens(lm_logits, rtd_logits, text.sampled_ids)
-        found = {"lm": Corrections(lm_logits, corrected_ids)}
+        outputs = {"lm": Corrections(lm_logits, corrected_ids)}
         if self.token_task == "all_token_lm":
-            found["log_softmax"] = head.log_probabilities(hidden, text.original_ids)
-        return found
+            outputs["log_softmax"] = head.log_probabilities(hidden, text.original_ids)
+        return outputs
 
     def contrast(self, inputs, hidden, training=False):
-        """Compares each text's two views with those of all texts of the batch.
+        """Compares each text's two views with the views of all texts of the batch.
 
         Args:
             inputs: The model's inputs.
@@ -332,12 +332,12 @@ class CocoLM(GeneratorDiscriminator):
         if self.sequence_transform:
             views = self.discriminator.sequence_head(views)
         views = contrastive.unit_vectors(views)
-        everything = gather_from_replicas(views)
+        all_views = gather_from_replicas(views)
         present = ops.max(inputs["padding_mask"], axis=1)
-        batch, total = ops.shape(views)[0], ops.shape(everything)[0]
+        batch, total = ops.shape(views)[0], ops.shape(all_views)[0]
         rows = ops.arange(batch, dtype="int32") + first_row_of_replica(batch)
         return contrastive.Views(
-            cosines=contrastive.cosines(views, everything),
+            cosines=contrastive.cosines(views, all_views),
             same_text=rows[:, None] == ops.arange(total, dtype="int32"),
             present=present > 0,
             all_present=gather_from_replicas(present) > 0,
@@ -348,9 +348,9 @@ class CocoLM(GeneratorDiscriminator):
     def forward_flops(self, length):
         """Counts both networks, the second view and the pass that draws samples.
 
-        That pass has no backward pass, and a run counts twice what is forward; so half
-        of it counts here. Left out are the products of a batch's views, four for each
-        pair of texts.
+        A run's operations are twice the forward ones; as that pass has no backward
+        pass, half of it counts here. The products of a batch's views, four for each
+        pair of texts, do not count.
         """
         main, total = self.discriminator, super().forward_flops(length)
         if self.replacements == "sampled" and self.generator.encoder.has_dropout:

@@ -56,8 +56,8 @@ class Electra(GeneratorDiscriminator):
             softmax: above 1, the generator is a weaker one (thesis, 5.5).
         exclude_original: Whether the original token is never drawn (5.5).
         tied_embeddings: What the networks share: `"token_and_position"` embeddings
-            (thesis, 5.3.1), those of `"token"` alone, or `"none"`; `"all"` embeddings
-            (released code: those of segments and their layer norm too); `"everything"`,
+            (thesis, 5.3.1), `"token"` embeddings alone, or `"none"`; `"all"` embeddings
+            (released code: of segments and their layer norm too); `"everything"`,
             all weights of encoders of one size. With `"gradient_disentangled"`
             the discriminator's token and position tables are the generator's, which
             its loss does not reach, plus differences (He et al., 2021, DeBERTaV3, 3.3).
@@ -70,7 +70,7 @@ class Electra(GeneratorDiscriminator):
         generator_width: Hidden size, feed-forward size and heads of the generator as a
             fraction of the discriminator's (figure 5.4), in place of those that
             `generator` has.
-        kwargs: Those of `Pretrainer`.
+        kwargs: Arguments of `Pretrainer`.
 
     Raises:
         ValueError: An option is none of those named, or all weights are to be tied and
@@ -170,10 +170,10 @@ class Electra(GeneratorDiscriminator):
         logits = self.discriminator(
             {**inputs, "token_ids": corrupted.token_ids}, training=training
         )
-        found = Detections(logits, corrupted.replaced, inputs["padding_mask"])
+        detections = Detections(logits, corrupted.replaced, inputs["padding_mask"])
         if self.rtd_positions == "all":
-            return {"rtd": found}
-        return {"rtd": found, "rtd_learned": self.learned(inputs, corrupted)}
+            return {"rtd": detections}
+        return {"rtd": detections, "rtd_learned": self.learned(inputs, corrupted)}
 
     def start_from_generator(self):
         """Gives the discriminator the weights of the generator (thesis, 5.3.3).

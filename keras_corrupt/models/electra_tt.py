@@ -31,7 +31,7 @@ class ElectraTT(GeneratorDiscriminator):
     Args:
         discriminator: The discriminator's `TransformerEncoder`, or its constructor
             arguments.
-        generator: Those of each tower of the generator, where they differ: its layers'
+        generator: Arguments of the generator's towers, where they differ: its layers'
             number and sizes.
         mask_rate: Fraction of tokens in whose place samples stand. None is masked.
         rtd_weight: Weight of replaced token detection beside the generator's loss. 50
@@ -39,7 +39,7 @@ class ElectraTT(GeneratorDiscriminator):
         probability_rule: How a token's probability is told from the discriminator's
             and q: `"exact"`, the inverse of what the discriminator learns, or
             `"thesis"`, the formula of 5.4.5, which overrates likely tokens.
-        kwargs: Those of `Pretrainer`.
+        kwargs: Arguments of `Pretrainer`.
 
     Example:
 

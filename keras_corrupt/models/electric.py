@@ -51,12 +51,12 @@ class Electric(GeneratorDiscriminator):
     Args:
         discriminator: The discriminator's `TransformerEncoder`, or its constructor
             arguments.
-        generator: Those of each tower of the generator, where they differ: its layers'
+        generator: Arguments of the generator's towers, where they differ: its layers'
             number and sizes.
         mask_rate: Fraction of tokens in whose place samples stand. None is masked.
         nce_weight: Weight of noise-contrastive estimation beside the generator's loss.
             The thesis does not give it; 50 is the released code's, as in ELECTRA.
-        kwargs: Those of `Pretrainer`.
+        kwargs: Arguments of `Pretrainer`.
 
     Example:
 

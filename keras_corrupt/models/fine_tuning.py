@@ -1,8 +1,9 @@
 """How an encoder is fine-tuned: a run's settings, and Clark's thesis's.
 
-The thesis (section 5.2.4, table 5.2) fine-tunes ELECTRA and BERT alike. Its settings
-are those of `Electra` and `MaskedLM`, and of every system that brings none: see
-`Pretrainer.fine_tuning`. A paper that has others has a `fine_tuning.py` in its folder.
+The thesis (section 5.2.4, table 5.2) fine-tunes ELECTRA and BERT alike. `Electra`,
+`MaskedLM` and every system that brings no settings have its settings: see
+`Pretrainer.fine_tuning`. A paper that has others has a file, such as
+`coco_lm_fine_tuning.py`.
 """
 
 import dataclasses
@@ -122,8 +123,8 @@ def size_of(encoder):
 
     It is the first of `ENCODERS` that is as wide as the encoder, or else `"large"`.
     """
-    for size, known in ENCODERS.items():
-        if encoder.hidden_size <= known["hidden_size"]:
+    for size, sizes in ENCODERS.items():
+        if encoder.hidden_size <= sizes["hidden_size"]:
             return size
     return "large"
 

@@ -31,7 +31,7 @@ class GeneratorDiscriminator(Pretrainer):
     Args:
         discriminator: The discriminator's `TransformerEncoder`, or its constructor
             arguments.
-        kwargs: Those of `Pretrainer`.
+        kwargs: Arguments of `Pretrainer`.
     """
 
     network_arguments = {

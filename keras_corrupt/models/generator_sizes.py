@@ -56,9 +56,9 @@ def complete_generator(config):
     check_shared_sizes(config["discriminator"], config["generator"])
     shared = encoder_sizes(config["discriminator"])
     embedding_size = shared["embedding_size"]
-    given = {**config["generator"], "embedding_size": embedding_size}
+    sizes = {**config["generator"], "embedding_size": embedding_size}
     width = config.get("generator_width")
-    return {**shared, **given, **({} if width is None else _scaled(shared, width))}
+    return {**shared, **sizes, **({} if width is None else _scaled(shared, width))}
 
 
 def _scaled(sizes, width):

@@ -34,7 +34,7 @@ class MaskedLM(Pretrainer):
         keep_rate: Fraction of those that keep their token in the input.
         random_rate: Fraction of those that get a random token. BERT's 80-10-10 is the
             default.
-        kwargs: Those of `Pretrainer`.
+        kwargs: Arguments of `Pretrainer`.
 
     Example:
 

@@ -62,12 +62,12 @@ def _parted(array, number):
 
 
 def _find_weight_sums(model, parts, values, fixed=()):
-    """Sets `weight_sums`; what is drawn for it can be drawn again.
+    """Sets `weight_sums`; the draws that it makes can be made again.
 
     Args:
         model: The model.
         parts: The model's inputs, `[parts, batch / parts, ...]`.
-        values: Those of `non_trainable_variables`, before the step.
+        values: Values of `non_trainable_variables`, before the step.
         fixed: Pairs of further variables and their values.
     """
     variables, names = model.non_trainable_variables, list(model.loss_weights)
@@ -79,9 +79,9 @@ def _find_weight_sums(model, parts, values, fixed=()):
         with keras.StatelessScope(mapping) as scope:
             terms = model.weighted_terms(part, model(part, training=True), True)
             weights = [terms[name][1] for name in names]
-            found = [ops.sum(ops.cast(x, "float32")) for x in weights]
+            part_sums = [ops.sum(ops.cast(x, "float32")) for x in weights]
         values = [scope.get_current_value(v) for v in variables]
-        return sums + ops.stack(found), values
+        return sums + ops.stack(part_sums), values
 
     start = ops.zeros(len(names)), values
     sums, _ = repeat(model.micro_batches, add, start)
@@ -93,19 +93,19 @@ def _step_on_jax(model, x, parts, state):
     import jax
 
     trainable, non_trainable, optimizer, metrics = state
-    known = [*zip(model.trainable_variables, trainable, strict=True)]
-    _find_weight_sums(model, parts, non_trainable, known)
+    fixed = [*zip(model.trainable_variables, trainable, strict=True)]
+    _find_weight_sums(model, parts, non_trainable, fixed)
     gradient = jax.value_and_grad(model.compute_loss_and_updates, has_aux=True)
 
     def add(number, state):
         loss, gradients, non_trainable, metrics = state
         part = {name: array[number] for name, array in parts.items()}
-        (_, (part_loss, _, non_trainable, metrics)), found = gradient(
+        (_, (part_loss, _, non_trainable, metrics)), part_gradients = gradient(
             *(trainable, non_trainable, metrics, part, None, None),
             training=True,
             optimizer_variables=optimizer,
         )
-        gradients = [a + b for a, b in zip(gradients, found, strict=True)]
+        gradients = [a + b for a, b in zip(gradients, part_gradients, strict=True)]
         return loss + part_loss, gradients, non_trainable, metrics
 
     start = 0.0, [*map(ops.zeros_like, trainable)], non_trainable, metrics
@@ -131,12 +131,12 @@ def _step_on_tensorflow(model, x, parts):
             outputs = model(part, training=True)
             part_loss = model.compute_loss(part, y_pred=outputs)
             scaled = model.optimizer.scale_loss(part_loss)
-        found = tape.gradient(
+        part_gradients = tape.gradient(
             scaled,
             [v.value for v in variables],
             unconnected_gradients=tf.UnconnectedGradients.ZERO,
         )
-        gradients = [a + b for a, b in zip(gradients, found, strict=True)]
+        gradients = [a + b for a, b in zip(gradients, part_gradients, strict=True)]
         return loss + part_loss, gradients
 
     start = tf.zeros(()), [*map(ops.zeros_like, variables)]

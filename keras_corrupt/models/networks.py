@@ -105,7 +105,7 @@ class Discriminator(keras.Model):
         return self.head(self.encoder(inputs, training=training))
 
     def flops(self, length, num_masked=0, training=False):
-        """Counts one sequence, forward; what is masked in it plays no part."""
+        """Counts one sequence, forward; masked positions cost no more."""
         return self.encoder.flops(length, training) + self.head.flops(length)
 
     def activation_bytes(self, batch_size, length, num_masked, number_bytes):

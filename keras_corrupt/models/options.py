@@ -10,7 +10,7 @@ NO_OPTIONS = {
     *("vocabulary_size", "max_length", "tokenizer", "mask_id", "unmaskable_ids"),
     *("seed", "dtype", "name"),
 }
-#: Nor are these options of a network.
+#: Arguments that are no options of a network.
 NO_NETWORK_OPTIONS = {
     *("vocabulary_size", "padding_id"),
     *("tied_to", "tied_parts", "tied_layers", "disentangled"),
@@ -36,7 +36,7 @@ def options_of(cls):
 
     Args:
         cls: A `Pretrainer` class. Arguments that its constructor passes on
-            (`**kwargs`) are those of the next base class.
+            (`**kwargs`) are arguments of the next base class.
 
     Returns:
         A dict from names to an `Option`, or to such a dict for a network.
@@ -77,9 +77,9 @@ def check_arguments(cls, given, fixed=()):
     # A system passes its networks' sizes on to the base, and takes none itself.
     sizes = {"vocabulary_size", "max_length"}
     own = inspect.signature(cls.__init__).parameters
-    known = {*_arguments(cls, sizes - {*own}), *networks, "dtype", "name"}
+    arguments = {*_arguments(cls, sizes - {*own}), *networks, "dtype", "name"}
     for name, value in given.items():
-        if name in known:
+        if name in arguments:
             continue
         owner = next((n for n, options in networks.items() if name in options), None)
         if name in fixed:
@@ -87,8 +87,8 @@ def check_arguments(cls, given, fixed=()):
         elif owner:
             remedy = f"The network has: pass {owner}={{{name!r}: {value!r}}}."
         else:
-            near = difflib.get_close_matches(name, known, n=3, cutoff=0.5)
-            remedy = f"It has {', '.join(near or sorted(known))}."
+            near = difflib.get_close_matches(name, arguments, n=3, cutoff=0.5)
+            remedy = f"It has {', '.join(near or sorted(arguments))}."
         raise ValueError(f"{cls.__name__} has no argument {name!r}. {remedy}")
 
 
@@ -96,10 +96,10 @@ def _check(cls, options, given, prefix):
     for name, value in given.items():
         if name not in options:
             near = difflib.get_close_matches(name, options, n=3, cutoff=0.5)
-            known = ", ".join(prefix + n for n in near or sorted(options))
+            names = ", ".join(prefix + n for n in near or sorted(options))
             raise ValueError(
                 f"{cls.__name__} has no option {prefix + name!r}. "
-                f"{'The nearest are' if near else 'It has'} {known}."
+                f"{'The nearest are' if near else 'It has'} {names}."
             )
         if isinstance(options[name], dict):
             if not isinstance(value, dict):
@@ -112,7 +112,7 @@ def _check(cls, options, given, prefix):
 
 def _arguments(cls, excluded):
     """Returns the options among the arguments of a class and of its bases."""
-    found = {}
+    options = {}
     for base in cls.__mro__:
         if base.__module__.startswith("keras."):
             break
@@ -125,12 +125,12 @@ def _arguments(cls, excluded):
                 parameter.POSITIONAL_OR_KEYWORD,
                 parameter.KEYWORD_ONLY,
             )
-            if named and parameter.name not in {"self", *excluded, *found}:
+            if named and parameter.name not in {"self", *excluded, *options}:
                 text = texts.get(parameter.name, "")
-                found[parameter.name] = _option(parameter, text)
+                options[parameter.name] = _option(parameter, text)
         if all(p.kind is not p.VAR_KEYWORD for p in parameters):
             break
-    return found
+    return options
 
 
 def _option(parameter, text):

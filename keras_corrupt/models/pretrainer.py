@@ -37,7 +37,7 @@ class Pretrainer(TextModel):
         vocabulary_size: Number of token ids of all networks.
         max_length: The longest sequence all networks can read.
         mask_rate: Fraction of tokens to corrupt, between 0 and 1, both excluded.
-        masking: What is chosen to be corrupted: a `"token"` alone, a `"whole_word"`
+        masking: The unit that is chosen to be corrupted: a `"token"`, a `"whole_word"`
             (Devlin et al., 2019, in their later releases), or a `"span"` of words
             (Joshi et al., 2020). The latter two need the tokenizer.
         span_length: Mean number of words in a span.
@@ -48,7 +48,7 @@ class Pretrainer(TextModel):
             `num_masks * mask_rate` is 1 at most: fully-explored masks (Zheng et al.,
             2020, algorithm 1). Otherwise each is drawn by itself.
         mask_id: Id of the mask token.
-        unmaskable_ids: Ids never corrupted. The default ids are those of BERT's English
+        unmaskable_ids: Ids never corrupted. The default ids are from BERT's English
             vocabulary.
         seed: Seed of masking and sampling.
         tokenizer: A `Tokenizer`; its ids then take the place of `mask_id` and
@@ -75,7 +75,7 @@ class Pretrainer(TextModel):
     #: Whether `token_log_probabilities` masks each token in turn.
     masks_each_token = False
     #: Names of networks that the model's preset has not, and that were not trained yet.
-    left_out = ()
+    untrained_networks = ()
 
     def __init__(
         self,
@@ -108,8 +108,8 @@ class Pretrainer(TextModel):
         if not all(0 <= i < vocabulary_size for i in (mask_id, *unmaskable_ids)):
             raise ValueError(
                 f"`mask_id` {mask_id} and `unmaskable_ids` {tuple(unmaskable_ids)} "
-                f"must be ids below vocabulary_size={vocabulary_size}. Pass those of "
-                "your vocabulary, or its `tokenizer`."
+                f"must be ids below vocabulary_size={vocabulary_size}. Pass the ids "
+                "of your vocabulary, or its `tokenizer`."
             )
         self.vocabulary_size = vocabulary_size
         self.max_length = max_length
@@ -228,8 +228,8 @@ class Pretrainer(TextModel):
                 "tokenizer, which knows where words begin: pass `tokenizer`, or load a "
                 "saved preset."
             )
-        known = self.tokenizer.word_starts
-        return np.pad(known, (0, self.vocabulary_size - len(known)))
+        starts = self.tokenizer.word_starts
+        return np.pad(starts, (0, self.vocabulary_size - len(starts)))
 
     def text_inputs(self, inputs, training=False):
         """Returns the networks' inputs, each sequence once for each of its masks.
@@ -297,8 +297,8 @@ class Pretrainer(TextModel):
     def make_train_function(self, force=False):
         # Made in the first step, its variables would have TensorFlow trace it twice.
         self.optimizer.build(self.trainable_variables)
-        self.left_out = tuple(
-            n for n in self.left_out if not self.networks[n].trainable
+        self.untrained_networks = tuple(
+            n for n in self.untrained_networks if not self.networks[n].trainable
         )
         return super().make_train_function(force)
 
@@ -401,13 +401,13 @@ class Pretrainer(TextModel):
         """Writes architecture, tokenizer and the weights of all networks.
 
         Args:
-            directory: A new or empty directory, or a preset to overwrite. What is
-                there stays intact until the new files are complete.
+            directory: A new or empty directory, or a preset to overwrite. Its old
+                files stay intact until the new files are complete.
             dtype: Precision of the weights in the files, such as `"float16"` for half
                 the size; the variables' own if not given. Arrays with a number too
                 large for it keep their own.
 
-        Networks in `left_out` are not written.
+        Networks in `untrained_networks` are not written.
 
         Raises:
             ValueError: `dtype` is no precision of floats.
@@ -416,7 +416,7 @@ class Pretrainer(TextModel):
             raise ValueError(f"`dtype` must be a type of floats; got {dtype!r}.")
         self.refuse_quantized()
         self.refuse_lora()
-        write(directory, self, dtype, self.left_out)
+        write(directory, self, dtype, self.untrained_networks)
 
     def get_config(self):
         return {

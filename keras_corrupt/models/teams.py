@@ -44,7 +44,7 @@ class MultiTaskDiscriminator(Discriminator):
     """Two encoders that part below their top layers, each with a task's head.
 
     The upper layers are the tasks' attention heads (Shen et al., 2021, 3.2):
-    `encoder` is the path of multi-word selection, `rtd_encoder` that of replaced
+    `encoder` is the path of multi-word selection, `rtd_encoder` the path of replaced
     token detection.
 
     Args:
@@ -165,7 +165,7 @@ class Teams(GeneratorDiscriminator):
         temperature: By what the logits are divided before tokens are drawn from their
             softmax: above 1, the generator is a weaker one (thesis, 5.5).
         exclude_original: Whether the original token is never drawn (5.5).
-        kwargs: Those of `Pretrainer`.
+        kwargs: Arguments of `Pretrainer`.
 
     Example:
 
@@ -202,13 +202,13 @@ class Teams(GeneratorDiscriminator):
         **kwargs,
     ):
         super().__init__(discriminator, mask_rate=mask_rate, **kwargs)
-        for name, value, known in (
+        for name, value, choices in (
             ("candidates", candidates, ("sampled", "hardest")),
             ("tied_layers", tied_layers, ("half", "none", "all")),
             ("exported", exported, ("mws", "rtd")),
         ):
-            if value not in known:
-                raise ValueError(f"`{name}` must be one of {known}; got {value!r}.")
+            if value not in choices:
+                raise ValueError(f"`{name}` must be one of {choices}; got {value!r}.")
         if num_negatives not in range(1, self.vocabulary_size):
             raise ValueError(
                 "`num_negatives` must be a number from 1 to less than vocabulary_size="
@@ -266,11 +266,11 @@ class Teams(GeneratorDiscriminator):
             candidate_ids,
             training=training,
         )
-        found = Detections(rtd_logits, corrupted.replaced, inputs["padding_mask"])
+        detections = Detections(rtd_logits, corrupted.replaced, inputs["padding_mask"])
         return {
             "corrupted": corrupted,
             "mlm": predictions,
-            "rtd": found,
+            "rtd": detections,
             "mws": Selections(candidate_ids, mws_logits),
         }
 

@@ -27,7 +27,7 @@ def make_networks(
 
     Args:
         discriminator: The discriminator's encoder, or its constructor arguments.
-        generator: Dict. Those of the generator's encoder.
+        generator: Dict. Arguments of the generator's encoder.
         tied_embeddings: One of `TIED_PARTS`.
         dtype: The networks' dtype policy.
         generator_class: `MaskedLMNetwork`, or a class derived from it.

@@ -36,7 +36,7 @@ class TwoTower(Pretrainer):
     Args:
         encoder: Constructor arguments of each tower's `TransformerEncoder`. The towers
             share all embeddings.
-        kwargs: Those of `Pretrainer`, but for `mask_rate` and `masking`.
+        kwargs: Arguments of `Pretrainer`, but for `mask_rate` and `masking`.
 
     Raises:
         ValueError: An option of masking is given.

@@ -48,7 +48,7 @@ class UnigramElectra(GeneratorDiscriminator):
             `"uniform"`: all tokens of the vocabulary as often.
         rtd_weight: Weight of the loss, 50 as in ELECTRA, so that gradients are clipped
             alike.
-        kwargs: Those of `Pretrainer`.
+        kwargs: Arguments of `Pretrainer`.
 
     Example:
 
@@ -109,8 +109,8 @@ class UnigramElectra(GeneratorDiscriminator):
         logits = self.discriminator(
             {**inputs, "token_ids": corrupted.token_ids}, training=training
         )
-        found = Detections(logits, corrupted.replaced, inputs["padding_mask"])
-        return {"corrupted": corrupted, "rtd": found}
+        detections = Detections(logits, corrupted.replaced, inputs["padding_mask"])
+        return {"corrupted": corrupted, "rtd": detections}
 
     # === What a step costs ===
 

@@ -28,7 +28,7 @@ class MultiTaskModel(DownstreamModel):
             are left out of its loss. That is faster for compiled steps (XLA, JAX),
             since shapes stay the same; `False`, on TensorFlow without XLA alone, lets a
             head read its own rows. The loss is the same.
-        kwargs: Those of `DownstreamModel`.
+        kwargs: Arguments of `DownstreamModel`.
 
     Raises:
         ValueError: No task, or one whose name or class cannot be.
@@ -151,11 +151,11 @@ class MultiTaskModel(DownstreamModel):
         task = x["task"]
         if sample_weight is None:
             sample_weight = ops.ones_like(task, dtype="float32")
-        everything = sum_over_replicas(ops.sum(sample_weight))
+        total = sum_over_replicas(ops.sum(sample_weight))
         loss = added_losses(self)
         for i, (name, part) in enumerate(zip(self.tasks, self.parts, strict=True)):
             weights = sample_weight * ops.cast(task == i, "float32")
-            share = sum_over_replicas(ops.sum(weights)) / everything
+            share = sum_over_replicas(ops.sum(weights)) / total
             inputs, targets = x, y[name]
             if not self.all_heads:
                 inputs, targets, weights = _rows((x, targets, weights), task, i)

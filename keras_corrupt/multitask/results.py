@@ -37,7 +37,7 @@ def speed_of(results):
     return sum(sequences) / sum(seconds)
 
 
-def with_average(found):
+def with_average(all_scores):
     """Adds the mean over tasks, seed by seed: strategy -> column -> scores."""
     return {
         name: {
@@ -46,11 +46,11 @@ def with_average(found):
             ],
             **tasks,
         }
-        for name, tasks in found.items()
+        for name, tasks in all_scores.items()
     }
 
 
-def stars(found):
+def stars(all_scores):
     """Returns (strategy, column) -> the stars of table 3.1.
 
     One, two or three stars mean that the strategy is better than both `single` and
@@ -58,19 +58,19 @@ def stars(found):
     Holm for all cells of the table.
 
     Args:
-        found: What `with_average` returned.
+        all_scores: What `with_average` returned.
     """
-    baselines = [name for name in BASELINES if name in found]
+    baselines = [name for name in BASELINES if name in all_scores]
     cells = [
         (name, column)
-        for name in found
-        for column in found[name]
+        for name in all_scores
+        for column in all_scores[name]
         if name not in BASELINES and baselines
     ]
     p_values = []
     for name, column in cells:
-        scores = found[name][column]
-        others = [found[baseline][column] for baseline in baselines]
+        scores = all_scores[name][column]
+        others = [all_scores[baseline][column] for baseline in baselines]
         better = all(statistics.mean(scores) > statistics.mean(x) for x in others)
         p_values.append(max(bootstrap(scores, x) for x in others) if better else 1.0)
     return {
@@ -79,18 +79,18 @@ def stars(found):
     }
 
 
-def table(found, metrics):
+def table(all_scores, metrics):
     """Returns a Markdown table: the median of each strategy's runs, and their spread.
 
     Args:
-        found: What `with_average` returned.
+        all_scores: What `with_average` returned.
         metrics: Task -> the name of its metric.
     """
-    marks = stars(found)
-    columns = list(next(iter(found.values())))
+    marks = stars(all_scores)
+    columns = list(next(iter(all_scores.values())))
     titles = [f"{c} ({metrics[c]})" if c in metrics else c for c in columns]
     lines = [["strategy", *titles, "runs"], ["---", *["---:"] * (len(columns) + 1)]]
-    for name, scores in found.items():
+    for name, scores in all_scores.items():
         cells = [
             f"{statistics.median(scores[c]):.1f}{marks.get((name, c), '')} "
             f"({min(scores[c]):.1f} to {max(scores[c]):.1f})"
@@ -100,59 +100,61 @@ def table(found, metrics):
     return "\n".join("| " + " | ".join(line) + " |" for line in lines)
 
 
-def comparison(found):
+def comparison(all_scores):
     """Returns a Markdown table of averages beside `single_to_multi`'s average.
 
     Mann-Whitney U tests, with the correction of Holm. Empty without that strategy.
     """
-    others = [name for name in found if name != REFERENCE]
-    if REFERENCE not in found or not others:
+    others = [name for name in all_scores if name != REFERENCE]
+    if REFERENCE not in all_scores or not others:
         return ""
-    reference = found[REFERENCE][AVERAGE]
-    p_values = [mann_whitney(found[name][AVERAGE], reference) for name in others]
+    reference = all_scores[REFERENCE][AVERAGE]
+    p_values = [mann_whitney(all_scores[name][AVERAGE], reference) for name in others]
     lines = [f"| average | beside {REFERENCE} | p |", "| --- | ---: | ---: |"]
     for name, p in zip(others, holm(p_values), strict=True):
-        median = statistics.median(found[name][AVERAGE])
+        median = statistics.median(all_scores[name][AVERAGE])
         difference = median - statistics.median(reference)
         lines.append(f"| {name} | {difference:+.1f} | {p:.3f} |")
     return "\n".join(lines)
 
 
-def draw(found, path):
+def draw(all_scores, path):
     """Draws every run's score and their median, strategy by strategy.
 
     Args:
-        found: What `with_average` returned.
+        all_scores: What `with_average` returned.
         path: File to write.
     """
     from matplotlib.figure import Figure
 
-    columns = list(next(iter(found.values())))
+    columns = list(next(iter(all_scores.values())))
     figure = Figure(figsize=(2.4 * len(columns), 3.5), layout="constrained")
     axes = figure.subplots(1, len(columns), squeeze=False)[0]
     for axis, column in zip(axes, columns, strict=True):
-        for place, scores in enumerate(found.values()):
+        for place, scores in enumerate(all_scores.values()):
             runs = scores[column]
             axis.plot([place] * len(runs), runs, "o", alpha=0.6)
             axis.plot(place, statistics.median(runs), "k_", markersize=16)
-        axis.set_xticks(range(len(found)), list(found), rotation=60, ha="right")
+        axis.set_xticks(
+            range(len(all_scores)), list(all_scores), rotation=60, ha="right"
+        )
         axis.set_title(column)
         axis.grid(axis="y", alpha=0.3)
     axes[0].set_ylabel("score, development set")
     figure.savefig(path, dpi=110)
 
 
-def write(found, speeds, finetuners, output):
+def write(all_scores, speeds, finetuners, output):
     """Writes `results.md`, `.json` and `.png`; returns the tables.
 
     Args:
-        found: Strategy -> task -> the scores of its runs.
+        all_scores: Strategy -> task -> the scores of its runs.
         speeds: Strategy -> sequences a second in training.
         finetuners: Task -> its `Finetuner`.
         output: Where to.
     """
     metrics = {name: f.task.main_metric for name, f in finetuners.items()}
-    whole = with_average(found)
+    whole = with_average(all_scores)
     text = (
         "Median of the runs (least to most), development sets. Stars: better than "
         "single and multi, p < 0.05, 0.01, 0.001 (bootstrap, Holm).\n\n"
@@ -168,7 +170,7 @@ def write(found, speeds, finetuners, output):
         f"{name} {speed:.0f}" for name, speed in speeds.items()
     )
     content = {
-        "scores": found,
+        "scores": all_scores,
         "metrics": metrics,
         "guesses": guesses,
         "sequences_per_second": speeds,

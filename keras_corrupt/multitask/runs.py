@@ -58,18 +58,18 @@ def run(tasks, config):
     output = made_directory(config.output)
     with locked(output):
         print(runs.banner(), flush=True)
-        found, speeds = {}, {}
+        scores, speeds = {}, {}
         for name in runs.strategies:
-            made = runs.of_strategy(name)
+            all_runs = runs.of_strategy(name)
             if name in config.compared:
-                found[name] = results.scores_of(made)
-                speeds[name] = results.speed_of(made)
-                text = results.write(found, speeds, runs.finetuners, output)
+                scores[name] = results.scores_of(all_runs)
+                speeds[name] = results.speed_of(all_runs)
+                text = results.write(scores, speeds, runs.finetuners, output)
     print(f"\n{text}\n\nIn {output}: results.md, .json and .png. Best models:")
-    for name in found:
+    for name in scores:
         for group in runs.groups(name):
             print(f"{name}, {group}: {output / name / group / 'preset'}")
-    return found
+    return scores
 
 
 class Runs:
@@ -122,7 +122,7 @@ class Runs:
                     self.kept_result(name, group, seed)
 
     def banner(self):
-        """Returns what is to be done: the tasks, the strategies, their settings."""
+        """Describes the work: the tasks, the strategies, their settings."""
         lines = [finetuner.banner() for finetuner in self.finetuners.values()]
         for name in self.strategies:
             if STRATEGIES[name].multi:
@@ -140,10 +140,10 @@ class Runs:
     def settings(self, name):
         """Returns the settings of a strategy's models."""
         strategy = STRATEGIES[name]
-        found = settings_of(strategy, self.single)
+        settings = settings_of(strategy, self.single)
         if not strategy.multi:
-            return found
-        changed = with_changes(found, self.config.multi_settings)
+            return settings
+        changed = with_changes(settings, self.config.multi_settings)
         if strategy.layer_decay is None:
             return changed
         return dataclasses.replace(changed, layer_decay=strategy.layer_decay)
@@ -154,14 +154,14 @@ class Runs:
         Returns:
             Folder -> the results of its runs.
         """
-        found = {}
+        by_group = {}
         for group in self.groups(name):
             trainer = functools.cache(functools.partial(self.trainer, name, group))
-            found[group] = [
+            by_group[group] = [
                 self.result(name, group, seed, trainer)
                 for seed in range(self.seeds_of(name))
             ]
-        return found
+        return by_group
 
     def seeds_of(self, name):
         """Returns how many runs a strategy needs: all, or those that teach."""
@@ -296,21 +296,21 @@ class Runs:
         if not math.isfinite(loss):
             text = f"its training loss is {loss} in epoch {curve[-1]['epoch']}"
             return dict.fromkeys(trainer.finetuners, text)
-        found = {}
+        failures = {}
         for task, f in trainer.finetuners.items():
             rows = outputs[task][f.dev]
             predictions = f.predictions(model.part(task), f.dev, rows)
-            found[task] = f.task.failure(predictions, f.splits[f.dev])
-        return {task: text for task, text in found.items() if text is not None}
+            failures[task] = f.task.failure(predictions, f.splits[f.dev])
+        return {task: text for task, text in failures.items() if text is not None}
 
     def save(self, path, name, model, outputs, result):
         """Writes what a run leaves."""
-        whole = model if STRATEGIES[name].multi else model.parts[0]
+        saved = model if STRATEGIES[name].multi else model.parts[0]
         if self.keeps_model(name, result["settings"]["seed"]):
-            whole.save_to_preset(path.with_suffix(""))
+            saved.save_to_preset(path.with_suffix(""))
 
         def save_best(folder):
-            whole.save_to_preset(folder / "preset")
+            saved.save_to_preset(folder / "preset")
             for task, rows in outputs.items():
                 self.finetuners[task].write_predictions(
                     model.part(task), rows, folder / "predictions" / task

@@ -37,21 +37,21 @@ def rows_of_pass(sizes, exponent, seed, number):
         number: Which pass, from 0.
 
     Returns:
-        Indices into the sequences of all tasks, those of one after those of another,
-        in rising order. A single task has all of its own.
+        Indices into the sequences of all tasks, task after task, in rising order. A
+        single task has all of its own.
     """
     sizes, p = np.asarray(sizes), shares(sizes, exponent)
     counts = [
         np.random.default_rng((seed, k, 0)).multinomial(sizes.sum(), p)
         for k in range(number + 1)
     ]
-    read = np.sum(counts[:-1], axis=0, dtype=int) * np.ones_like(sizes)
+    already_read = np.sum(counts[:-1], axis=0, dtype=int) * np.ones_like(sizes)
     firsts = np.cumsum(sizes) - sizes
     return np.concatenate(
         [
             first + _next_of(size, done, count, (seed, task))
             for task, (size, first, done, count) in enumerate(
-                zip(sizes, firsts, read, counts[-1], strict=True)
+                zip(sizes, firsts, already_read, counts[-1], strict=True)
             )
         ]
     )

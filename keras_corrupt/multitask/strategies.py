@@ -17,7 +17,7 @@ class Strategy:
         gold_weight: With a teacher, the labels' share: `None` to anneal from 0 to 1.
         exponent: How a task's size decides how often it is drawn.
         layer_decay: Factor of the learning rate from a layer to the one below it;
-            `None` for that of other models of its kind.
+            `None` for the factor of other models of its kind.
         rate: Factor of the learning rate of other models of its kind.
     """
 
@@ -102,12 +102,12 @@ def with_those_needed(names, teachers=True):
         raise ValueError(
             f"`strategies` has {unknown[0]!r}; known are {', '.join(STRATEGIES)}."
         )
-    found, left = set(), list(names)
+    needed, left = set(), list(names)
     while left:
         name = left.pop()
-        if name not in found:
-            found.add(name)
+        if name not in needed:
+            needed.add(name)
             strategy = STRATEGIES[name]
             left += [strategy.teacher] * (teachers and strategy.teacher is not None)
             left += [strategy.start] * (strategy.start is not None)
-    return [name for name in STRATEGIES if name in found]
+    return [name for name in STRATEGIES if name in needed]

@@ -32,7 +32,7 @@ def teacher_outputs(path, presets, name, model, features):
             this is one of. Their outputs are averaged.
         name: The task.
         model: The student's model of the task, which decides what a target means.
-        features: Those of the training examples, with their labels.
+        features: Features of the training examples, with their labels.
 
     Returns:
         For each feature a dict of soft targets: see `DownstreamModel.soft_targets`.
@@ -65,9 +65,9 @@ def read(path, model, features, fingerprints=None):
         with np.load(path, allow_pickle=False) as archive:
             arrays = {key: archive[key] for key in archive.files}
         description = json.loads(bytes(arrays.pop("description")))
-        known = description["format"] == FORMAT
+        right_format = description["format"] == FORMAT
         keys, rows = arrays.pop("keys").tolist(), _unpacked(arrays)
-        found = dict(zip(keys, rows, strict=True))
+        row_of = dict(zip(keys, rows, strict=True))
     # Damage makes the readers of archives and arrays raise anything.
     except Exception as error:
         reason = " ".join(str(error).split()) or type(error).__name__
@@ -75,7 +75,7 @@ def read(path, model, features, fingerprints=None):
             f"{path} is no whole file of teachers' outputs ({reason}). Delete it, and "
             "the same command makes it anew where the teachers are; or copy it again."
         ) from error
-    if not known:
+    if not right_format:
         raise ValueError(f"{path} has the format {description['format']!r}.")
     check_head(path, json.loads(json.dumps(description["head"])), _head(model))
     if fingerprints is not None and description["teachers"] != fingerprints:
@@ -83,14 +83,14 @@ def read(path, model, features, fingerprints=None):
             f"{path} is of the teachers {description['teachers']}, not of "
             f"{fingerprints}. Delete it, and the same command makes it anew."
         )
-    lacking = [f.example for f in features if key_of(f) not in found]
+    lacking = [f.example for f in features if key_of(f) not in row_of]
     if lacking:
         raise ValueError(
             f"{path} lacks {len(lacking):,} of {len(features):,} sequences, the first "
             f"of example {lacking[0]}: it is of other examples, another tokenizer or "
             "another `max_length`. Delete it, or choose another `output`."
         )
-    return [found[key_of(feature)] for feature in features]
+    return [row_of[key_of(feature)] for feature in features]
 
 
 def write(path, features, targets, head, fingerprints):

@@ -94,12 +94,12 @@ class Trainer:
             data_is="examples or settings",
         )
         try:
-            done = checkpoints.restore(model)
+            epochs_done = checkpoints.restore(model)
         except CheckpointError as error:
             raise ValueError(f"{error} Or delete {folder}.") from error
         progress = folder / "progress.json"
-        curve = json.loads(progress.read_text())[:done] if done else []
-        for epoch in range(done, self.settings.epochs):
+        curve = json.loads(progress.read_text())[:epochs_done] if epochs_done else []
+        for epoch in range(epochs_done, self.settings.epochs):
             batches = model.batches(
                 self.features,
                 self.settings.batch_size,

@@ -12,7 +12,7 @@ from keras_corrupt.objectives.objective import Objective
 
 
 class AllTokens(Objective):
-    """Predicts every token of the text. What is copied, it learns by that alone.
+    """Predicts every token of the text; it learns to copy by that alone.
 
     It reads `outputs["log_softmax"]`, float32 `[batch, length]`, of the original
     tokens, and the `Detections` `outputs["rtd"]`, whose logits are of not copying.

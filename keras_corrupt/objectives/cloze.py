@@ -60,7 +60,7 @@ class ExpectedTokens(Cloze):
 
     Args:
         head: The `VocabularyHead` that reads these states.
-        kwargs: Those of `Objective`.
+        kwargs: Arguments of `Objective`.
     """
 
     examples_legend = "[original: expected]: another token was likelier"

@@ -82,7 +82,7 @@ class SequenceContrast(Objective):
         if metrics["positive_cosine"] <= metrics["random_cosine"]:
             yield (
                 "the two views of a text are no more alike (cosine "
-                f"{metrics['positive_cosine']:.2f}) than those of different texts "
+                f"{metrics['positive_cosine']:.2f}) than views of different texts "
                 f"({metrics['random_cosine']:.2f}). Try a larger --batch_size, which "
                 "has more texts to tell apart; --accumulate leaves fewer."
             )
@@ -101,17 +101,17 @@ def unit_vectors(states):
     return ops.normalize(ops.cast(states, "float32"), axis=-1, order=2)
 
 
-def cosines(views, everything):
+def cosines(views, all_views):
     """Cosines of the views of some texts with the views of all.
 
     Args:
         views: float32 `[texts, 2, size]`, of length 1.
-        everything: float32 `[all texts, 2, size]`, of length 1.
+        all_views: float32 `[all texts, 2, size]`, of length 1.
 
     Returns:
         float32 `[texts, 2, all texts, 2]`.
     """
-    return ops.tensordot(views, everything, axes=[[2], [2]])
+    return ops.tensordot(views, all_views, axes=[[2], [2]])
 
 
 def positive_cosines(cosines, same_text):

@@ -40,7 +40,7 @@ class Copying(ReplacedTokens):
     Args:
         corrects: Whether the model predicts the original tokens, too; its examples show
             `Corrections`, `outputs["lm"]`, then.
-        kwargs: Those of `Objective`.
+        kwargs: Arguments of `Objective`.
     """
 
     metric_names = {
@@ -80,7 +80,7 @@ class CorrectiveLM(Objective):
     Args:
         task: `"clm"`, `"clm_without_copy"`, `"clm_without_stop_gradient"` or
             `"all_token_lm"`: see `CocoLM`.
-        kwargs: Those of `Objective`.
+        kwargs: Arguments of `Objective`.
     """
 
     metric_names = {

@@ -37,7 +37,7 @@ class MultiWordSelection(Objective):
 
     Args:
         num_candidates: Candidates of each position, the original token included.
-        kwargs: Those of `Objective`.
+        kwargs: Arguments of `Objective`.
     """
 
     metric_names = {"mws_accuracy": "multi-word selection accuracy"}

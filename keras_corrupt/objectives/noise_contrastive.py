@@ -76,8 +76,8 @@ def sampled_labels(masking, length):
     >>> np.array(sampled_labels(masking, 4)).tolist()
     [[0.0, 1.0, 1.0, 0.0]]
     """
-    found = add_up(ops.cast(masking.weights, "float32"), masking.positions, length)
-    return ops.minimum(found, 1.0)
+    samples = add_up(ops.cast(masking.weights, "float32"), masking.positions, length)
+    return ops.minimum(samples, 1.0)
 
 
 def log_noise(cloze_losses, sampled_losses, masking):

@@ -27,8 +27,8 @@ class Objectives(Mapping):
     @property
     def weights(self):
         """Name of a loss term -> its weight, without those that are measured alone."""
-        found = {term: objective.weight for term, objective in self.items()}
-        return {term: weight for term, weight in found.items() if weight is not None}
+        weights = {term: objective.weight for term, objective in self.items()}
+        return {term: weight for term, weight in weights.items() if weight is not None}
 
     @property
     def metric_names(self):
@@ -49,10 +49,10 @@ class Objectives(Mapping):
 
     def baselines(self, metrics, unigram):
         """Returns what guessing reaches: see `Objective.baselines`."""
-        found = {}
+        baselines = {}
         for objective in self.values():
-            found |= objective.baselines(metrics, unigram)
-        return found
+            baselines |= objective.baselines(metrics, unigram)
+        return baselines
 
     def warnings(self, metrics, unigram, networks=()):
         """Yields what looks wrong: see `Objective.warnings`.

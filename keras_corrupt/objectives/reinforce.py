@@ -8,7 +8,7 @@
 The generator q ascends this gradient, one sample x^_t for each masked position. D is
 the discriminator's probability that a token is the original one, so that R is its loss
 there, and the baseline b learns the reward by cross-entropy: sigmoid(w . h_q) is to be
-the probability exp(-R) that D gives to what is right.
+the probability exp(-R) that D gives to the right answer.
 """
 
 from keras import ops

@@ -1,4 +1,4 @@
-"""Examples as text, with some tokens replaced by what is said of them."""
+"""Examples as text, with notes in the place of some tokens."""
 
 
 def render(tokenizer, inputs, describe):

@@ -29,14 +29,14 @@ _MAX_CONFIG_BYTES = 1 << 22
 REMEDY = "Restore the preset from where it came, or save it anew."
 
 
-def write(directory, model, dtype=None, left_out=()):
+def write(directory, model, dtype=None, untrained=()):
     """Writes `model` to `directory`, whole or not at all.
 
     Args:
         directory: A new or empty directory, or a preset to overwrite.
         model: The model.
         dtype: Precision of the weights, the variables' own if not given.
-        left_out: Names of networks whose weights mean nothing and are not written.
+        untrained: Names of networks whose weights mean nothing and are not written.
     """
     directory = recovered(os.path.realpath(directory))  # not a link that is replaced
     is_empty = directory.is_dir() and not any(directory.iterdir())
@@ -44,7 +44,7 @@ def write(directory, model, dtype=None, left_out=()):
         read_config(directory)  # refuses to overwrite anything but a preset
     with whole_directory(directory) as temporary:
         for name, network in model.networks.items():
-            if name not in left_out:
+            if name not in untrained:
                 (temporary / name).mkdir()
                 weights.save(temporary / name / weights.FILE, network, dtype)
         if model.tokenizer is not None:
@@ -54,7 +54,7 @@ def write(directory, model, dtype=None, left_out=()):
             "class": registered_name(type(model)),
             "tokenizer": getattr(model.tokenizer, "fingerprint", None),
             "config": model.get_config(),
-            **({"left_out": list(left_out)} if left_out else {}),
+            **({"left_out": list(untrained)} if untrained else {}),
         }
         (temporary / "config.json").write_text(json.dumps(content, indent=2) + "\n")
 
@@ -123,7 +123,7 @@ def content_hash(preset):
 
 
 @contextlib.contextmanager
-def refusing(path, what="", remedy=REMEDY):
+def refusing(path, prefix="", remedy=REMEDY):
     """Makes an error of whatever kind one that names `path`.
 
     Constructors and the readers of files raise whatever foreign content makes them.
@@ -134,7 +134,7 @@ def refusing(path, what="", remedy=REMEDY):
         text = " ".join(str(error).split())[:500].rstrip(".")
         if not isinstance(error, ValueError):
             text = f"{type(error).__name__} {text}"
-        raise ValueError(f"{path}: {what}{text}. {remedy}") from error
+        raise ValueError(f"{path}: {prefix}{text}. {remedy}") from error
 
 
 def _no_number(text):

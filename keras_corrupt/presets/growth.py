@@ -48,7 +48,7 @@ def with_vocabulary(model, tokenizer):
             "`tokenizer` must have the model's vocabulary first, and the new pieces "
             "after it: make it by `keras_corrupt.tokenizers.growth.grown`."
         )
-    known = model.tokenizer.vocabulary_size
+    old_size = model.tokenizer.vocabulary_size
     parts = old_pieces(model.tokenizer, tokenizer)
     size, config = model.vocabulary_size + len(parts), model.get_config()
     sizes = {
@@ -58,11 +58,11 @@ def with_vocabulary(model, tokenizer):
     }
 
     def with_means(array, shape):
-        """Inserts means of rows after the known ones; the shape tells the axis."""
+        """Inserts means of rows after the old ones; the shape tells the axis."""
         (axis,) = (i for i, size in enumerate(shape) if size != array.shape[i])
         rows = np.moveaxis(array, axis, 0)
         means = np.stack([rows[ids].mean(axis=0) for ids in parts]).astype(array.dtype)
-        rows = np.concatenate([rows[:known], means, rows[known:]])
+        rows = np.concatenate([rows[:old_size], means, rows[old_size:]])
         return np.moveaxis(rows, 0, axis)
 
     return _grown(model, sizes, tokenizer, with_means)
@@ -78,7 +78,7 @@ def _grown(model, sizes, tokenizer, enlarged):
         enlarged: Function of an array and of the shape that it gets.
     """
     new = type(model)(**merge(model.get_config(), sizes), tokenizer=tokenizer)
-    new.left_out = model.left_out
+    new.untrained_networks = model.untrained_networks
     for name, network in model.networks.items():
         targets = named_weights(new.networks[name])
         for weight, variable in named_weights(network).items():

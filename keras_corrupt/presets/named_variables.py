@@ -1,8 +1,8 @@
 """Names for the variables of a model that do not depend on the order of its making.
 
 A variable is named by the attributes that lead to it: `encoder/layers_0/norm/gamma`.
-Keras's own paths are no names: those of two networks can be equal, and an automatic
-part of one counts the objects that were made before.
+Keras's own paths are no names: two networks can have equal paths, and an automatic
+part of a path counts the objects that were made before.
 """
 
 import keras

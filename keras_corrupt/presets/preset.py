@@ -2,12 +2,12 @@
 
 The room knows no system. It asks a class of models for these:
 
-    networks                name -> network: what is saved
-    tokenizer, get_config   what else is saved
+    networks                name -> network: their weights are saved
+    tokenizer, get_config   they are saved, too
     network_arguments       argument -> class of the network that it describes
     trained_presets         name -> directory of a preset that comes with the class
     parameters_of           function of a config: its size, if it has other networks
-    check_loaded            method of a loaded model: warns of what is wrong with it
+    check_loaded            method of a loaded model: warns of its faults
 """
 
 import dataclasses
@@ -34,7 +34,7 @@ class Preset:
         model_class: The model's class.
         config: Dict. The arguments of its constructor.
         tokenizer: Its tokenizer, if it has one.
-        left_out: Names of networks whose weights it says that it lacks.
+        untrained_networks: Names of networks whose weights it says that it lacks.
 
     Example:
 
@@ -49,7 +49,7 @@ class Preset:
     model_class: type
     config: dict
     tokenizer: Tokenizer | None
-    left_out: tuple
+    untrained_networks: tuple
 
     @classmethod
     def open(cls, source, kinds=TextModel, names=()):
@@ -76,19 +76,19 @@ class Preset:
             )
         content = files.read_config(directory)
         try:
-            found = find_class(content["class"], kinds)
+            model_class = find_class(content["class"], kinds)
         except ValueError as error:
             raise ValueError(f"{directory} cannot be loaded: {error}") from error
-        if not hasattr(found, "networks"):
+        if not hasattr(model_class, "networks"):
             raise ValueError(
                 f"{directory} cannot be loaded: {content['class']} has no presets."
             )
         stored = files.count_weights(directory)
         with files.refusing(directory / "config.json"):
-            check_sizes(found, content["config"], *stored)
+            check_sizes(model_class, content["config"], *stored)
         tokenizer = files.read_tokenizer(directory, content.get("tokenizer"))
-        left_out = tuple(content.get("left_out", ()))
-        return cls(directory, found, content["config"], tokenizer, left_out)
+        untrained = tuple(content.get("left_out", ()))
+        return cls(directory, model_class, content["config"], tokenizer, untrained)
 
     def of(self, cls):
         """Returns the preset; raises a `ValueError` if it is of another class."""
@@ -128,28 +128,28 @@ class Preset:
     def load(self, tokenizer=None, partial=False, **overrides):
         """Makes the model and loads its weights.
 
-        The precision is that of the override `dtype`, or of
-        `keras.config.set_dtype_policy` where that is not float32, or else the preset's.
+        The override `dtype` decides the precision, or `keras.config.set_dtype_policy`
+        where that is not float32, or else the preset.
 
         Args:
             tokenizer: The tokenizer of a preset that has none.
             partial: Whether networks that the preset has not keep their new weights.
-                Those that it says are left out do so anyway, with a warning.
+                Its `untrained_networks` do so anyway, with a warning.
             overrides: Constructor arguments to change; a dict changes only the entries
                 it has. Where the main encoder's `max_length` is more than the
-                preset's, that of all networks becomes the same, and new positions
-                start as copies of the trained ones.
+                preset's, all networks get this `max_length`, and new positions start
+                as copies of the trained ones.
 
         Returns:
-            The model. Its `left_out` are the names of networks with new weights.
+            The model. Its `untrained_networks` names the networks with new weights.
 
         Raises:
             ValueError: The arguments make no model, or the weights are another one's.
         """
         remedy = files.REMEDY
-        if given := sorted({*overrides} - {"seed", "dtype", "name"}):
+        if arguments := sorted({*overrides} - {"seed", "dtype", "name"}):
             remedy = (
-                f"Leave out what does not fit, of {', '.join(given)}; or, if the "
+                f"Leave out what does not fit, of {', '.join(arguments)}; or, if the "
                 "preset is damaged, restore it from where it came."
             )
         with files.refusing(self.directory / "config.json", remedy=remedy):
@@ -170,7 +170,7 @@ class Preset:
     def _load_weights(self, model, partial, remedy):
         new = []
         for name, network in model.networks.items():
-            if (partial or name in self.left_out) and not self.has(name):
+            if (partial or name in self.untrained_networks) and not self.has(name):
                 new.append(name)
                 if not partial:
                     warnings.warn(
@@ -179,10 +179,10 @@ class Preset:
                     )
                 continue
             path = self.directory / name / weights.FILE
-            what = f"not the {name} that config.json describes: "
-            with files.refusing(path, what, remedy):
+            prefix = f"not the {name} that config.json describes: "
+            with files.refusing(path, prefix, remedy):
                 weights.load(path, network)
-        model.left_out = tuple(new)
+        model.untrained_networks = tuple(new)
 
 
 def load_preset(source, kinds=TextModel):

@@ -35,10 +35,10 @@ def import_class(name, base):
     if not colon:
         return find_class(name, base)
     try:
-        found = getattr(importlib.import_module(module), attribute)
+        cls = getattr(importlib.import_module(module), attribute)
     except (ImportError, AttributeError) as error:
         raise ValueError(f"{name!r} cannot be imported: {error}.") from error
-    return _checked(found, name, base)
+    return _checked(cls, name, base)
 
 
 def find_class(name, base):
@@ -65,22 +65,22 @@ def find_class(name, base):
     if ">" in name:
         return _checked(keras.saving.get_registered_object(name), name, base)
     rooms = (importlib.import_module(f"keras_corrupt.{room}") for room in _ROOMS)
-    found = (getattr(room, name, None) for room in rooms)
-    return _checked(next(filter(None, found), None), name, base)
+    candidates = (getattr(room, name, None) for room in rooms)
+    return _checked(next(filter(None, candidates), None), name, base)
 
 
 def known_classes(base):
     """Returns all registered classes that are derived from one."""
-    found = keras.saving.get_custom_objects().values()
-    return [cls for cls in found if isinstance(cls, type) and issubclass(cls, base)]
+    objects = keras.saving.get_custom_objects().values()
+    return [cls for cls in objects if isinstance(cls, type) and issubclass(cls, base)]
 
 
-def _checked(found, name, base):
-    if not (isinstance(found, type) and issubclass(found, base)):
-        known = sorted(registered_name(cls) for cls in known_classes(base))
+def _checked(candidate, name, base):
+    if not (isinstance(candidate, type) and issubclass(candidate, base)):
+        names = sorted(registered_name(cls) for cls in known_classes(base))
         raise ValueError(
-            f"{name!r} is none of the known classes, {', '.join(known)}. One that is "
+            f"{name!r} is none of the known classes, {', '.join(names)}. One that is "
             "defined elsewhere goes by module:Class, or is known once its module has "
             "been imported."
         )
-    return found
+    return candidate

@@ -12,7 +12,7 @@ from keras_corrupt.encoders import TransformerEncoder
 LAYER_ARRAYS = 16
 #: Arguments beside its sizes by which an encoder has more weights, or fewer.
 PARTS = "relative_positions", "positions", "norm", "feed_forward", "use_bias"
-#: Whole numbers of an encoder that its weights are of.
+#: Whole numbers of an encoder that decide the shapes of its weights.
 SIZES = (
     *("vocabulary_size", "num_layers", "hidden_size", "intermediate_size"),
     *("num_heads", "embedding_size", "max_length", "num_segments"),
@@ -20,7 +20,7 @@ SIZES = (
 
 
 def check_sizes(cls, config, arrays, numbers):
-    """Refuses a config whose encoders are larger than what is saved.
+    """Refuses a config whose encoders are larger than the saved weights.
 
     Args:
         cls: The model's class. One whose encoder is no Transformer has `parameters_of`,

@@ -25,8 +25,8 @@ def save(path, network, dtype=None):
 def _as_dtype(array, dtype):
     """Returns an array as another `dtype`, if that has numbers as large."""
     with np.errstate(over="ignore"):
-        found = np.ascontiguousarray(array, dtype)
-    return found if np.isfinite(found).all() else np.ascontiguousarray(array)
+        cast = np.ascontiguousarray(array, dtype)
+    return cast if np.isfinite(cast).all() else np.ascontiguousarray(array)
 
 
 def count(path):

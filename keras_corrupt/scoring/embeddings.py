@@ -21,7 +21,7 @@ def embed_texts(model, texts, pooling="mean", batch_size=32, progress=False):
         pooling: `"mean"`, over all tokens, special ones too, as in Sentence-BERT
             (Reimers and Gurevych, 2019); or `"cls"`, the first token's vector, which is
             of use after fine-tuning alone.
-        batch_size: Texts in a batch. Those of like length share one.
+        batch_size: Texts in a batch. Texts of like length share one.
         progress: Whether a bar is drawn.
 
     Returns:

@@ -5,10 +5,10 @@ r"""Likelihoods of texts, and of their words and tokens (Clark's thesis, 5.4.5).
 x_\t is the text without its token t (Wang and Cho, 2019). The sum leaves out special
 tokens and padding.
 
-Of one pass are the scores of `Electric` (minus its energies, normalised as far as it
-has learned to be), of `TwoTower` (exact probabilities of the model) and of `ElectraTT`
-(an estimate from generator and discriminator, not normalised). `MaskedLM` takes a pass
-for each token, and its probabilities are exact. Token t is masked alone (Salazar et
+One pass gives the scores of `Electric` (minus its energies, normalised as far as it has
+learned to be), of `TwoTower` (exact probabilities of the model) and of `ElectraTT` (an
+estimate from generator and discriminator, not normalised). `MaskedLM` takes a pass for
+each token, and its probabilities are exact. Token t is masked alone (Salazar et
 al., 2020), or, with `mask="rest_of_word"`, with the pieces of its word that follow:
 otherwise these give it away (Kauf and Ivanova, 2023).
 
@@ -63,9 +63,9 @@ def token_scores(
         mask: What a model that masks tokens masks to score one: the `"token"`, or the
             `"rest_of_word"`, too.
         base: Base of the logarithms: e for nats, 2 for bits.
-        max_length: Tokens of a window, special ones included, such as those of a
+        max_length: Tokens of a window, special ones included, such as the length of a
             sequence in pretraining; the model's `max_length` if not given.
-        batch_size: Texts in a batch. Those of like length share one.
+        batch_size: Texts in a batch. Texts of like length share one.
         progress: Whether a bar is drawn.
 
     Returns:
@@ -89,7 +89,7 @@ def score_sentences(model, texts, reduction="sum", **options):
         model: See `token_scores`.
         texts: See there.
         reduction: `"sum"`, or `"mean"` over the tokens; of no token both are 0.
-        options: Those of `token_scores`.
+        options: Arguments of `token_scores`.
 
     Returns:
         float32 `[texts]`, NumPy.
@@ -121,7 +121,7 @@ def conditional_score(model, contexts, texts, reduction="sum", **options):
         contexts: A list of strings.
         texts: A list of strings, one for each context.
         reduction: See `score_sentences`.
-        options: Those of `token_scores`.
+        options: Arguments of `token_scores`.
 
     Returns:
         float32 `[texts]`, NumPy.
@@ -148,7 +148,7 @@ def word_scores(model, texts, **options):
     Args:
         model: See `token_scores`.
         texts: A list of strings.
-        options: Those of `token_scores`.
+        options: Arguments of `token_scores`.
 
     Returns:
         For each text a list of `WordScore`, in the order of the text. A mark of
@@ -242,28 +242,28 @@ def _scored(
     windows = windows_of(texts, model.tokenizer, max_length)
     logs = _logs(model, windows, mask, batch_size, progress)
     parts = [[] for _ in texts]
-    for window, found in zip(windows, logs, strict=True):
+    for window, values in zip(windows, logs, strict=True):
         parts[window.text].append(
-            (window.ids[window.kept], window.segments[window.kept], found[window.kept])
+            (window.ids[window.kept], window.segments[window.kept], values[window.kept])
         )
     scored = []
     for part in parts:
-        ids, segments, found = map(np.concatenate, zip(*part, strict=True))
+        ids, segments, values = map(np.concatenate, zip(*part, strict=True))
         counted = ~np.isin(ids, model.unmaskable_ids)
-        found = np.where(counted, found / math.log(base), 0.0).astype("float32")
-        scored.append((ids, segments, found, counted))
+        values = np.where(counted, values / math.log(base), 0.0).astype("float32")
+        scored.append((ids, segments, values, counted))
     return scored
 
 
 def _logs(model, windows, mask, batch_size, progress):
     """Returns what the model says of each token of each window, in nats."""
     words = model.tokenizer.word_starts if mask == "rest_of_word" else None
-    made = read_in_batches(
+    numbered = read_in_batches(
         windows, _predictor(model), model, batch_size, progress, words
     )
     logs = [None] * len(windows)
-    for number, found in made:
-        logs[number] = found
+    for number, token_logs in numbered:
+        logs[number] = token_logs
     return logs
 
 

@@ -51,10 +51,10 @@ def read_pairs(paths):
                 continue
             try:
                 content = json.loads(line)
-                good, bad, *_ = found = [content[key] for key in _KEYS]
+                good, bad, *_ = fields = [content[key] for key in _KEYS]
                 if not isinstance(good, str) or not isinstance(bad, str):
                     raise TypeError("a sentence is no string")
-                pairs.append(Pair(*found))
+                pairs.append(Pair(*fields))
             except (ValueError, KeyError, TypeError, RecursionError) as error:
                 raise ValueError(
                     f"{file}, line {number}: no pair of BLiMP's layout, JSON with "

@@ -94,12 +94,12 @@ def read_n_best(path, parts=(("score", 1.0),)):
 
 def _n_best(name, utterance, parts):
     numbers = sorted(int(name[4:]) for name in utterance if name.startswith("hyp_"))
-    found = [utterance[f"hyp_{number}"] for number in numbers]
-    if not found:
+    hypotheses = [utterance[f"hyp_{number}"] for number in numbers]
+    if not hypotheses:
         raise KeyError("hyp_1")
-    scores = np.array([[h[part] for part, _ in parts] for h in found], "float64")
+    scores = np.array([[h[part] for part, _ in parts] for h in hypotheses], "float64")
     scores = scores @ np.array([weight for _, weight in parts])
-    texts = [h["text"] for h in found]
+    texts = [h["text"] for h in hypotheses]
     if not all(isinstance(text, str) for text in (utterance["ref"], *texts)):
         raise TypeError(f"{name} has a text that is no string")
     if not np.isfinite(scores).all():
@@ -121,14 +121,14 @@ def rerank(lists, likelihoods, weights=WEIGHTS, length_power=0.0):
         A `Reranking`.
     """
     errors = [
-        np.array([word_errors(text, found.reference) for text in found.texts])
-        for found in lists
+        np.array([word_errors(text, n_best.reference) for text in n_best.texts])
+        for n_best in lists
     ]
     lengths = [
-        np.array([max(1, len(text.split())) for text in found.texts]) ** length_power
-        for found in lists
+        np.array([max(1, len(text.split())) for text in n_best.texts]) ** length_power
+        for n_best in lists
     ]
-    words = np.array([len(found.reference.split()) for found in lists])
+    words = np.array([len(n_best.reference.split()) for n_best in lists])
     middle = len(lists) // 2
 
     def rates(chosen):
@@ -138,18 +138,18 @@ def rerank(lists, likelihoods, weights=WEIGHTS, length_power=0.0):
 
     def choose(weight):
         return [
-            int(np.argmax((found.scores + weight * np.asarray(logs)) / length))
-            for found, logs, length in zip(lists, likelihoods, lengths, strict=True)
+            int(np.argmax((n_best.scores + weight * np.asarray(logs)) / length))
+            for n_best, logs, length in zip(lists, likelihoods, lengths, strict=True)
         ]
 
-    found = {weight: rates(choose(weight)) for weight in weights}
-    weight = min(found, key=lambda weight: (found[weight][0], weight))
+    rates_of = {weight: rates(choose(weight)) for weight in weights}
+    weight = min(rates_of, key=lambda weight: (rates_of[weight][0], weight))
     return Reranking(
         weight,
-        rates(int(found.scores.argmax()) for found in lists),
-        found[weight],
+        rates(int(n_best.scores.argmax()) for n_best in lists),
+        rates_of[weight],
         rates(int(e.argmin()) for e in errors),
-        {weight: dev for weight, (dev, _) in found.items()},
+        {weight: dev for weight, (dev, _) in rates_of.items()},
         choose(weight),
     )
 

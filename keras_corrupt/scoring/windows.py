@@ -67,7 +67,7 @@ def windows_of(texts, tokenizer, max_length):
 def cuts(length, size):
     """Returns where windows of `size` start and end, and which part of each is kept.
 
-    They overlap by half, the last by more. What is kept meets in the middles of the
+    They overlap by half, the last by more. The kept parts meet in the middles of the
     overlaps.
 
     >>> cuts(10, 10)
@@ -144,23 +144,23 @@ def read_in_batches(
             length = -(-lengths[rows[0]] // LENGTH_STEP) * LENGTH_STEP
             length = min(length, model.max_length)
             batch = pack_all(filled, length, model.padding_id, word_starts)
-            for row, found in zip(rows, predict(batch), strict=False):
-                yield row, found[: lengths[row]]
+            for row, output in zip(rows, predict(batch), strict=False):
+                yield row, output[: lengths[row]]
             bar.update(len(rows))
 
 
 def _encoded(texts, tokenizer):
     """Yields the token ids of each text in a list, or of both texts of a pair."""
-    known, items = range(tokenizer.vocabulary_size), []
+    vocabulary, items = range(tokenizer.vocabulary_size), []
     for number, text in enumerate(texts):
         if not _is_ids(text):
             items.append(text_tuple(text, f"texts[{number}]"))
             continue
         items.append(list(text))
-        if lost := [i for i in items[-1] if int(i) not in known]:
+        if lost := [i for i in items[-1] if int(i) not in vocabulary]:
             raise ValueError(
                 f"`texts[{number}]` has the token id {lost[0]}; the ids of the "
-                f"vocabulary are from 0 to {known[-1]}."
+                f"vocabulary are from 0 to {vocabulary[-1]}."
             )
     strings = [part for item in items if isinstance(item, tuple) for part in item]
     encoded = iter(tokenizer.encode_batch(strings))

@@ -15,8 +15,8 @@ class WordScore(NamedTuple):
         text: The word as it is written in the text.
         start: Where it starts in the text, in characters.
         end: Where it ends.
-        score: Of `replaced_words`, the highest of its pieces' probabilities to have
-            been replaced; of `word_scores`, the sum of their log-probabilities.
+        score: For `replaced_words`, the highest of its pieces' probabilities to have
+            been replaced; for `word_scores`, the sum of their log-probabilities.
     """
 
     text: str
@@ -53,7 +53,7 @@ def replaced_words(model, texts, batch_size=32):
                 )
         scores = model.score(batch)
         for text, (ids, offsets), score in zip(batch, encoded, scores, strict=True):
-            pieces = score.probabilities[1:-1]  # those of [CLS] and [SEP] left out
+            pieces = score.probabilities[1:-1]  # without [CLS] and [SEP]
             begins = model.tokenizer.word_starts[ids]
             yield [
                 WordScore(text[start:end], start, end, float(probability))

@@ -25,7 +25,7 @@ class TaggingTask(Task):
 
     Args:
         name: The task's name in results.
-        files: Split name -> path; see `Task.splits` and `read_conll`. Of a split
+        files: Split name -> path; see `Task.splits` and `read_conll`. For a split
             whose name begins with `"test"`, a file of words alone will do.
         word_column: See `read_conll`.
         tag_column: See `read_conll`.

@@ -83,9 +83,9 @@ class DomainTask(TableTask):
         return settings
 
     def published(self, size):
-        """Returns scores on the test set, where a run's median is of `dev`."""
-        found = DOMAIN_TASKS[self.name].published if size == "base" else {}
-        return {f"{system} (test)": score for system, score in found.items()}
+        """Returns scores on the test set, where a run's median is a score on `dev`."""
+        scores = DOMAIN_TASKS[self.name].published if size == "base" else {}
+        return {f"{system} (test)": score for system, score in scores.items()}
 
 
 def _file(folder, split):

@@ -13,12 +13,12 @@ from keras_corrupt.tasks.task import Task
 from keras_corrupt.tasks.text_task import write_table
 
 
-def labels_in(separator=",", known=None):
+def labels_in(separator=",", labels=None):
     """Makes what reads the labels of a cell: names with a separator, or a JSON list.
 
     Args:
         separator: What stands between two labels.
-        known: The labels that may occur; any if not given.
+        labels: The labels that may occur; any if not given.
 
     >>> read = labels_in("|")
     >>> read("sad | angry"), read('["sad"]'), read("")
@@ -33,7 +33,7 @@ def labels_in(separator=",", known=None):
                 raise BadRow("labels that are no list in JSON") from None
         else:
             names = [name.strip() for name in cell.split(separator) if name.strip()]
-        if unknown := [name for name in names if known and name not in known]:
+        if unknown := [name for name in names if labels and name not in labels]:
             raise BadRow(f"the label {unknown[0]}, which is not among those given")
         return list(dict.fromkeys(names))
 
@@ -76,8 +76,8 @@ class MultiLabelTask(Task):
         balance=False,
     ):
         self.name = name or task_name(train)
-        known, anything = labels_in(separator, labels), labels_in(separator)
-        training = read_table(train, columns, known, lists=True)
+        strict, lenient = labels_in(separator, labels), labels_in(separator)
+        training = read_table(train, columns, strict, lists=True)
         labels = labels or sorted({name for row in training.labels for name in row})
         if len(labels) < 2:
             raise ValueError(
@@ -87,10 +87,10 @@ class MultiLabelTask(Task):
         if dev is None:
             training, held_out = hold_out(training, dev_fraction)
         else:
-            held_out = read_table(dev, columns, anything, lists=True)
+            held_out = read_table(dev, columns, lenient, lists=True)
         self.splits = {"train": training, "dev": held_out}
         if test is not None:
-            self.splits["test"] = read_test(test, columns, anything, lists=True)
+            self.splits["test"] = read_test(test, columns, lenient, lists=True)
         self.labels = list(labels)
         self.model_arguments = {"labels": self.labels}
         if balance:

@@ -130,7 +130,7 @@ def pairs_of_glue(source, **model_arguments):
     for task, label in GLUE_PAIRS.items():
         split = GlueTask(task, source).splits["train"]
         labelled = zip(split.examples, split.labels, strict=True)
-        pairs += [example for example, found in labelled if found == label]
+        pairs += [example for example, gold in labelled if gold == label]
     train = Split(pairs, ids=[str(i) for i in range(len(pairs))])
     dev = GlueTask("STS-B", source).splits["dev"]
     return SentencePairs("STS-B", {"train": train, "dev": dev}, **model_arguments)

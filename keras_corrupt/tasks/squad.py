@@ -122,14 +122,14 @@ class SquadTask(Task):
         gold = by_id([{"text": text} for text, _ in gold] for gold in split.labels)
         questions = [{"id": i, "answers": answers} for i, answers in gold.items()]
         data = [{"paragraphs": [{"qas": questions}]}]
-        found = evaluate(data, by_id(p.final_text() for p in predictions))
+        scores = evaluate(data, by_id(p.final_text() for p in predictions))
         if not self.answerability:
-            metrics = {"f1": found["final_f1"], "exact_match": found["exact_match"]}
+            metrics = {"f1": scores["final_f1"], "exact_match": scores["exact_match"]}
             return {name: 100 * value for name, value in metrics.items()}
-        metrics = {"f1": found["f1"], "exact_match": found["exact"]}
+        metrics = {"f1": scores["f1"], "exact_match": scores["exact"]}
         for kind, name in (("HasAns", "answerable"), ("NoAns", "unanswerable")):
-            if f"{kind}_f1" in found:
-                metrics[f"{name}_f1"] = found[f"{kind}_f1"]
+            if f"{kind}_f1" in scores:
+                metrics[f"{name}_f1"] = scores[f"{kind}_f1"]
         best = evaluate(
             data,
             by_id(p.text for p in predictions),
@@ -284,11 +284,11 @@ def nearest(text, context, start):
     >>> nearest("an", "an answer and an end", 12)
     10
     """
-    found, position = [], context.find(text)
+    positions, position = [], context.find(text)
     while position >= 0:
-        found.append(position)
+        positions.append(position)
         position = context.find(text, position + 1)
-    return min(found, key=lambda position: abs(position - start), default=None)
+    return min(positions, key=lambda position: abs(position - start), default=None)
 
 
 def _official_evaluations():

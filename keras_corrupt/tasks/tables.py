@@ -24,9 +24,9 @@ class Columns:
 
     Attributes:
         text: The column of the text.
-        second_text: That of the second text, for pairs.
-        label: That of the label or score; `None` for texts to be labelled.
-        id: That of what identifies the row; `None` to count rows from 0.
+        second_text: The column of the second text, for pairs.
+        label: The column of the label or score; `None` for texts to be labelled.
+        id: The column that identifies the row; `None` to count rows from 0.
         third_text: The column of a third text, such as a hard negative.
     """
 
@@ -379,7 +379,7 @@ def hold_out(split, fraction):
 
     def part(rows, skipped):
         lists = (split.examples, split.labels, split.ids)
-        taken = ([values[i] for i in sorted(rows)] for values in lists)
-        return Split(*taken, skipped=skipped)
+        columns = ([values[i] for i in sorted(rows)] for values in lists)
+        return Split(*columns, skipped=skipped)
 
     return part(order[count:], split.skipped), part(order[:count], {})

@@ -16,21 +16,21 @@ def spans(tags):
             the span is, such as `I-NP`.
 
     Returns:
-        A list of `(what, start, stop)` in words, `what` with its hyphen.
+        A list of `(label, start, stop)` in words, `label` with its hyphen.
 
     >>> spans(["I-NP", "I-NP", "B-NP", "O", "I-VP"])
     [('-NP', 0, 2), ('-NP', 2, 3), ('-VP', 4, 5)]
     """
-    found, previous = [], "O"
+    triples, previous = [], "O"
     for i, tag in enumerate(tags):
         goes_on = tag[0] in "IEL" and previous[0] in "BI" and tag[1:] == previous[1:]
         if goes_on:
-            what, start, _ = found.pop()
-            found.append((what, start, i + 1))
+            label, start, _ = triples.pop()
+            triples.append((label, start, i + 1))
         elif tag != "O":
-            found.append((tag[1:], i, i + 1))
+            triples.append((tag[1:], i, i + 1))
         previous = tag
-    return found
+    return triples
 
 
 def convert(tags, scheme):
@@ -48,11 +48,11 @@ def convert(tags, scheme):
     """
     first, inner, last, only = SCHEMES[scheme]
     converted = ["O"] * len(tags)
-    for what, start, stop in spans(tags):
+    for label, start, stop in spans(tags):
         letters = (
             only if stop - start == 1 else first + inner * (stop - start - 2) + last
         )
-        converted[start:stop] = [letter + what for letter in letters]
+        converted[start:stop] = [letter + label for letter in letters]
     return converted
 
 

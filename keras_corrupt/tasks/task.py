@@ -1,4 +1,4 @@
-"""What a task is: examples with labels, what is to be predicted, metrics."""
+"""What a task is: examples with labels, the kind of its predictions, metrics."""
 
 import dataclasses
 import hashlib
@@ -92,8 +92,8 @@ class Task:
 
     Attributes:
         name: Its name in results.
-        kind: What is predicted, and from what: README.md in this folder lists the
-            kinds.
+        kind: The kind of its predictions, and of their inputs: README.md in this folder
+            lists the kinds.
         splits: Name -> `Split`: `"train"`, one or more whose names begin with
             `"dev"`, and perhaps some that begin with `"test"`.
         model_arguments: What a model must know of the task, such as its labels: name
@@ -146,13 +146,13 @@ class Task:
         Returns:
             The end of a sentence, or `None` if the run has not failed.
         """
-        found, labels = ([*map(str, x)] for x in (predictions, split.labels))
-        (usual, count), *_ = Counter(found).most_common(1)
+        predicted, labels = ([*map(str, x)] for x in (predictions, split.labels))
+        (usual, count), *_ = Counter(predicted).most_common(1)
         uneven = max(Counter(labels).values()) > 0.99 * len(labels)
-        most = len(found) - 1 if uneven else 0.99 * len(found)
-        if count <= most or found == labels:
+        most = len(predicted) - 1 if uneven else 0.99 * len(predicted)
+        if count <= most or predicted == labels:
             return None
-        return f"it predicts {usual!r} for {count:,} of {len(found):,} examples"
+        return f"it predicts {usual!r} for {count:,} of {len(predicted):,} examples"
 
     def labels_of(self, split):
         """Returns all labels of a split in one list; an empty one if it has none."""
@@ -165,11 +165,11 @@ class Task:
         Such a label cannot be predicted, so it counts as wrong.
         """
         arguments = self.model_arguments
-        known = {*(arguments.get("labels") or arguments.get("label_words") or ())}
+        classes = {*(arguments.get("labels") or arguments.get("label_words") or ())}
         return {
-            name: dict(Counter(x for x in self.labels_of(split) if x not in known))
+            name: dict(Counter(x for x in self.labels_of(split) if x not in classes))
             for name, split in self.splits.items()
-            if known
+            if classes
         }
 
     def fine_tuning(self, size):

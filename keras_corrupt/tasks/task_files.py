@@ -4,7 +4,7 @@
     kind = "text"               # a label for a text, or a pair of texts
     train = "reviews.csv"       # beside the TOML file, or an absolute path
     text = "review"             # the column of the text
-    label = "stars"             # and that of the label
+    label = "stars"             # and the column of the label
 
     [chunks]
     kind = "tagging"            # a tag for each word: CoNLL's columns
@@ -39,10 +39,10 @@ _COLUMNS = ("text", "second_text", "label", "id")
 def _text(name, files, text="text", label="label", second_text=None, id=None, **kwargs):
     columns = Columns(text, second_text, label, id)
     if "score_range" in kwargs:
-        found = kwargs["score_range"]
-        if not isinstance(found, list) or len(found) != 2:
-            raise ValueError(f"`score_range` must be two numbers; got {found!r}.")
-        kwargs["score_range"] = tuple(found)
+        score_range = kwargs["score_range"]
+        if not isinstance(score_range, list) or len(score_range) != 2:
+            raise ValueError(f"`score_range` must be two numbers; got {score_range!r}.")
+        kwargs["score_range"] = tuple(score_range)
     return TableTask(columns=columns, name=name, **files, **kwargs)
 
 

@@ -84,7 +84,7 @@ class ByteBPETokenizer(Tokenizer):
             vocabulary_size: Tokens wanted. A small corpus gives fewer.
             lowercase: Whether to lower-case text.
             strip_accents: Whether to remove combining marks (é to e).
-            max_train_bytes: Text to train on, in UTF-8 bytes. Of more text an evenly
+            max_train_bytes: Text to train on, in UTF-8 bytes. From more text an evenly
                 spread sample of half to all of this size is used and held in memory.
             progress: Whether a terminal shows bars of progress.
 

@@ -70,7 +70,7 @@ class FastWordPieces:
 
 
 class Characters:
-    """What is known of the characters on which the two libraries agree.
+    """Knowledge of the characters on which the two libraries agree.
 
     Args:
         lowercase: See `WordPieceTokenizer`.

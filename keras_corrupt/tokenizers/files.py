@@ -41,7 +41,7 @@ _MAX_SETTINGS_BYTES = 1 << 16
 
 
 def load(directory: str | os.PathLike) -> Tokenizer:
-    """Reads what `Tokenizer.save` wrote, whichever kind it is of.
+    """Reads what `Tokenizer.save` wrote, of whichever kind.
 
     Args:
         directory: A directory with a saved tokenizer, such as a preset or a prepared
@@ -101,7 +101,7 @@ def from_file(
             engine = engine_of_model(read_bytes(path))
             tokenizer = UnigramTokenizer(_with_tokens(engine, roles), roles)
         else:
-            # As BERT's loader does; what is white space alone keeps its line.
+            # As BERT's loader does; a token of white space alone keeps its line.
             vocabulary = [line.strip() or line for line in read_vocabulary(path)]
             added = [name for name in roles.values() if name not in vocabulary]
             tokenizer = WordPieceTokenizer([*vocabulary, *added], **flags, roles=roles)
@@ -112,8 +112,8 @@ def from_file(
         raise ValueError(named) from error
     is_so = tokenizer.flags
     if any(is_so.get(name, False) != value for name, value in flags.items()):
-        asked = ", ".join(f"{name}={value}" for name, value in is_so.items())
-        raise ValueError(f"{path}: what it does to text is {asked}. Pass these flags.")
+        own = ", ".join(f"{name}={value}" for name, value in is_so.items())
+        raise ValueError(f"{path}: what it does to text is {own}. Pass these flags.")
     return tokenizer
 
 

@@ -39,8 +39,9 @@ def grown(
 ) -> WordPieceTokenizer:
     """Adds new pieces to a vocabulary; the ids that it has keep their meaning.
 
-    A vocabulary is learned from the text as a new one would be. Of its pieces that the
-    old one lacks, and so cuts, those are added that the text then uses most.
+    A vocabulary is learned from the text as a new one would be. Some of its pieces the
+    old one lacks, and so cuts; the pieces among them that the text then uses most are
+    added.
 
     Args:
         tokenizer: The old vocabulary, of word pieces.
@@ -67,9 +68,9 @@ def grown(
     # Room for the new pieces beside all of the old ones and all usual letters.
     size = tokenizer.vocabulary_size + number + 2 * ALPHABET_SIZE + len(SPECIAL_TOKENS)
     learned = WordPieceTokenizer.train(sample, size, **tokenizer.flags)
-    known = set(tokenizer.vocabulary)
+    old = set(tokenizer.vocabulary)
     candidates = [
-        piece for piece in learned.vocabulary if piece not in {*known, *SPECIAL_TOKENS}
+        piece for piece in learned.vocabulary if piece not in {*old, *SPECIAL_TOKENS}
     ]
     both = _extended(tokenizer, candidates)
     uses: Counter[int] = Counter()
@@ -98,12 +99,12 @@ def extends(tokenizer: Tokenizer, old: Tokenizer) -> bool:
     """
     if tokenizer.fingerprint == old.fingerprint:
         return True
-    known = old.vocabulary
+    old_vocabulary = old.vocabulary
     return (
         isinstance(old, WordPieceTokenizer)
         and (tokenizer.kind, tokenizer.flags) == (old.kind, old.flags)
         and tokenizer.roles == old.roles
-        and tokenizer.vocabulary[: len(known)] == known
+        and tokenizer.vocabulary[: len(old_vocabulary)] == old_vocabulary
     )
 
 
@@ -115,8 +116,9 @@ def old_pieces(old: Tokenizer, tokenizer: Tokenizer) -> list[list[int]]:
         tokenizer: It now.
 
     Returns:
-        For each new piece the ids of those that it was cut into, greedily from its
-        beginning as in a text; that of the unknown token where a letter was not known.
+        For each new piece the ids of the pieces that it was cut into, greedily from its
+        beginning as in a text; the id of the unknown token where a letter was not
+        known.
     """
     ids = {piece: index for index, piece in enumerate(old.vocabulary)}
     new = tokenizer.vocabulary[old.vocabulary_size :]
@@ -124,16 +126,16 @@ def old_pieces(old: Tokenizer, tokenizer: Tokenizer) -> list[list[int]]:
 
 
 def _cut(piece, ids):
-    found, prefix = [], INSIDE if piece.startswith(INSIDE) else ""
+    piece_ids, prefix = [], INSIDE if piece.startswith(INSIDE) else ""
     rest = piece.removeprefix(prefix)
     while rest:
         ends = range(len(rest), 0, -1)
         end = next((end for end in ends if prefix + rest[:end] in ids), None)
         if end is None:
             return []
-        found.append(ids[prefix + rest[:end]])
+        piece_ids.append(ids[prefix + rest[:end]])
         rest, prefix = rest[end:], INSIDE
-    return found
+    return piece_ids
 
 
 def _extended(tokenizer, pieces):

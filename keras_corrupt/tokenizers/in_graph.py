@@ -89,9 +89,9 @@ class GraphTokenizer:
         # One that has more characters than a word may have, more bytes too.
         endless = tf.constant("?" * (self.longest_word_bytes + 1))
         too_long = tf.strings.length(words.values, "UTF8_CHAR") > self.longest_word
-        known = tf.where(too_long, endless, words.values)
+        bounded = tf.where(too_long, endless, words.values)
         # All ragged [all words, pieces].
-        pieces, begins, ends = self.word_pieces.tokenize_with_offsets(known)
+        pieces, begins, ends = self.word_pieces.tokenize_with_offsets(bounded)
         tokens = words.with_values(pieces).merge_dims(1, 2)
 
         rows = tokens.value_rowids()

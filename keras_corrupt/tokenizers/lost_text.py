@@ -21,9 +21,9 @@ class LostText(NamedTuple):
     """Counts of characters, spaces left out.
 
     Attributes:
-        characters: Those of the text.
-        lost: Those that no token tells, such as the letters of an unknown word.
-        in_long_words: Those among the lost that one unknown token stands for together
+        characters: Number of the text's characters.
+        lost: Number that no token tells, such as the letters of an unknown word.
+        in_long_words: Number among the lost that one unknown token stands for together
             with more than 100 others.
     """
 
@@ -64,13 +64,13 @@ def lost_text(
         has_unknown = np.unique(np.repeat(np.arange(len(texts)), lengths)[unknown])
         texts = [texts[number] for number in has_unknown]
     lost = in_long_words = 0
-    found = tokenizer.encode_with_offsets(texts)
-    for text, (ids, offsets) in zip(texts, found, strict=True):
-        told = np.zeros(len(text), bool)
+    encoded = tokenizer.encode_with_offsets(texts)
+    for text, (ids, offsets) in zip(texts, encoded, strict=True):
+        covered = np.zeros(len(text), bool)
         for start, end in offsets[ids != tokenizer.unknown_id]:
-            told[start:end] = True
+            covered[start:end] = True
         is_lost = np.array([unicodedata.category(c)[0] not in "CZ" for c in text], bool)
-        is_lost &= ~told
+        is_lost &= ~covered
         lost += int(is_lost.sum())
         for start, end in offsets[ids == tokenizer.unknown_id]:
             if end - start > LONG_WORD:
@@ -100,11 +100,11 @@ def describe_lost(tokenizer: Tokenizer, examples: Iterable) -> str | None:
         size += len(text)
         if size > _SAMPLE_SIZE:
             break
-    found = lost_text(tokenizer, sample)
-    if found.lost <= 0.01 * found.characters:
+    counts = lost_text(tokenizer, sample)
+    if counts.lost <= 0.01 * counts.characters:
         return None
     return (
-        f"{found.lost / found.characters:.1%} of the characters, which the preset's "
+        f"{counts.lost / counts.characters:.1%} of the characters, which the preset's "
         "vocabulary does not know; take a preset of another vocabulary"
     )
 

@@ -1,4 +1,4 @@
-"""What is done to text before it is cut into tokens."""
+"""Normalisation of text before it is cut into tokens."""
 
 from tokenizers import normalizers
 

@@ -10,7 +10,7 @@ def leave_out_space(offsets: np.ndarray, text: str) -> None:
 
     Args:
         offsets: Start and end character of each token, int32 [tokens, 2]; changed in
-            place. What is all white space ends where it starts, behind the space.
+            place. A token of white space ends where it starts, behind the space.
         text: The text.
 
     Example:

@@ -49,13 +49,13 @@ def find_roles(
     unknown = [role for role in named if role not in ROLES]
     if unknown:
         raise ValueError(f"roles: {unknown[0]!r} is none of {', '.join(ROLES)}.")
-    known = set(vocabulary)
+    tokens = set(vocabulary)
     roles, missing = {}, []
     for role, names in ROLES.items():
         names = (named[role],) if role in named else names
-        found = [name for name in names if name in known]
-        if found:
-            roles[role] = found[0]
+        matches = [name for name in names if name in tokens]
+        if matches:
+            roles[role] = matches[0]
         else:
             missing.append(f"{role} ({' or '.join(names)})")
     if missing:
@@ -83,8 +83,8 @@ def special_tokens(
         What `add_special_tokens` of the engine takes.
     """
     added = engine.get_added_tokens_decoder().values()
-    known = {token.content: token for token in added if token.special}
-    return [known.get(n, tokenizers.AddedToken(n, special=True)) for n in names]
+    special = {token.content: token for token in added if token.special}
+    return [special.get(n, tokenizers.AddedToken(n, special=True)) for n in names]
 
 
 def template(roles: Mapping[str, str], role_ids: Mapping[str, int]):

@@ -50,9 +50,9 @@ def engine_of_model(content: bytes) -> tokenizers.Tokenizer:
         pieces = [_piece(value) for field, value in message if field == _PIECES]
         trainer, normalizer = (
             dict(
-                _fields(b"".join(value for field, value in message if field == wanted))
+                _fields(b"".join(value for field, value in message if field == section))
             )
-            for wanted in (_TRAINER, _NORMALIZER)
+            for section in (_TRAINER, _NORMALIZER)
         )
     except (IndexError, KeyError, struct.error, TypeError, ValueError) as error:
         raise ValueError(f"not a SentencePiece model ({error!r}).") from error

@@ -1,4 +1,4 @@
-"""What is a text: a `str` of whole characters. Nothing is guessed of what is not."""
+"""A text is a `str` of whole characters. Anything else is refused, not guessed."""
 
 import re
 from collections.abc import Iterable, Sequence
@@ -124,7 +124,7 @@ def check_text(text: str, name: str = "text") -> None:
     """Checks that something is a text.
 
     Args:
-        text: What is to be one.
+        text: The value to check.
         name: The caller's argument, for messages.
 
     Raises:

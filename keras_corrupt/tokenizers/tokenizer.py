@@ -51,7 +51,7 @@ class Tokenizer:
 
     #: Name of the kind, as flags and files write it.
     kind = ""
-    #: Flags of `train`: what is done to text before it is cut.
+    #: Flags of `train`: how text is normalised before it is cut.
     flag_names = ("lowercase", "strip_accents")
 
     def __init__(
@@ -202,7 +202,7 @@ class Tokenizer:
         return flattened(self._encode_batch(texts))
 
     def expect(self, characters: int) -> None:
-        """Tells how much text is to come, for what is slow to start and then fast."""
+        """Tells how much text is to come: a fast tokenizer can be slow to start."""
 
     def encode_with_offsets(
         self, texts: Sequence[str]
@@ -244,8 +244,8 @@ class Tokenizer:
 
         Returns:
             A dict of int32 arrays [batch, length] `token_ids`, `segment_ids` (1 in
-            the second text) and `padding_mask` (1 at tokens), `length` being that of
-            the longest text.
+            the second text) and `padding_mask` (1 at tokens), as long as the longest
+            text.
 
         Raises:
             ValueError: If something is no text, or too long; nothing is cut.
@@ -333,7 +333,7 @@ class Tokenizer:
 
     @property
     def flags(self) -> dict[str, bool]:
-        """What is done to text before it is cut, by the names of `flag_names`."""
+        """How text is normalised before it is cut, by the names of `flag_names`."""
         return normalization_flags(self._engine.normalizer)
 
     @functools.cached_property

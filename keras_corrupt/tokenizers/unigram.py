@@ -78,7 +78,7 @@ class UnigramTokenizer(Tokenizer):
             vocabulary_size: Tokens wanted. A small corpus gives fewer.
             lowercase: Whether to lower-case text.
             strip_accents: Whether to remove combining marks (é to e).
-            max_train_bytes: Text to train on, in UTF-8 bytes. Of more text an evenly
+            max_train_bytes: Text to train on, in UTF-8 bytes. From more text an evenly
                 spread sample of half to all of this size is used and held in memory.
                 Words of more than 20 characters, as the text of a script without
                 spaces is, are sampled in the same way to a million characters.

@@ -143,8 +143,8 @@ def frequent_letters(sample: Iterable[str], vocabulary_size: int) -> list[str]:
 
     Args:
         sample: The text.
-        vocabulary_size: Tokens of the vocabulary. Of letters beyond `ALPHABET_SIZE` it
-            has no more than a quarter of this.
+        vocabulary_size: Tokens of the vocabulary. A quarter of them at most are letters
+            beyond `ALPHABET_SIZE`.
 
     Returns:
         The most frequent characters but white space, sorted.

@@ -99,7 +99,7 @@ class WordPieceTokenizer(Tokenizer):
             lowercase: See the class.
             strip_accents: See the class.
             language_neutral: See the class.
-            max_train_bytes: Text to train on, in UTF-8 bytes. Of more text an evenly
+            max_train_bytes: Text to train on, in UTF-8 bytes. From more text an evenly
                 spread sample of half to all of this size is used and held in memory.
             progress: Whether a terminal shows bars of progress.
 

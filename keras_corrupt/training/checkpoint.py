@@ -32,8 +32,8 @@ class Checkpoints:
     of steps done, which fixes the position in the data, and the name of the phase
     that the optimizer is of. Each is a NumPy archive without pickles, written under
     another name and renamed when complete. Nothing in it depends on the number of
-    devices or processes. Of several processes the first writes and reads, and only
-    it need see the directory.
+    devices or processes. The first of several processes writes and reads, and only it
+    need see the directory.
 
     Any compiled `keras.Model` can be saved, whatever loop trains it.
 
@@ -67,11 +67,11 @@ class Checkpoints:
         """Returns the steps of the complete checkpoints, in order."""
         if not self.directory.is_dir():
             return []
-        found = (
+        matches = (
             re.fullmatch(r"step-(\d+)\.npz", path.name)
             for path in self.directory.iterdir()
         )
-        return sorted(int(match[1]) for match in found if match)
+        return sorted(int(match[1]) for match in matches if match)
 
     def path(self, step):
         """Returns the file of the checkpoint after `step` steps."""
@@ -109,16 +109,16 @@ class Checkpoints:
             with whole_file(path, "wb") as file:
                 np.savez(file, description=text, **arrays)
         except OSError as error:
-            known = [f"The last checkpoint is {self.path(n)}." for n in self.steps()]
-            kept = (known or ["There is no checkpoint."])[-1]
-            raise CheckpointError(f"{error} {kept}") from error
+            notes = [f"The last checkpoint is {self.path(n)}." for n in self.steps()]
+            note = (notes or ["There is no checkpoint."])[-1]
+            raise CheckpointError(f"{error} {note}") from error
         # A process that died may have left some.
         for part in self.directory.glob(partial_of("step-*.npz").name):
             part.unlink()
         # A later one is none of this run's, or could not be read.
-        known = [known for known in self.steps() if known <= step]
-        stable = [known for known in known if known <= (self.last_stable_step or 0)]
-        for old in known[: -self.keep]:
+        steps = [saved for saved in self.steps() if saved <= step]
+        stable = [saved for saved in steps if saved <= (self.last_stable_step or 0)]
+        for old in steps[: -self.keep]:
             if old not in stable[-1:]:
                 self.path(old).unlink()
 
@@ -146,11 +146,11 @@ class Checkpoints:
             lambda: self._read_latest(model, phase, up_to), first_only=True
         ) or (0, {})
         whole = any(name.startswith("optimizer/") for name in arrays)
-        found = {"step": np.int32(step), "whole": np.int32(whole)}
-        found = self.distribution.from_first(found)
-        step = int(found["step"])
+        header = {"step": np.int32(step), "whole": np.int32(whole)}
+        header = self.distribution.from_first(header)
+        step = int(header["step"])
         if step:
-            variables = all_variables(model) if found["whole"] else _of_model(model)
+            variables = all_variables(model) if header["whole"] else _of_model(model)
             arrays = arrays or {name: _to_numpy(v) for name, v in variables.items()}
             arrays = self.distribution.from_first(arrays)
             for name, variable in variables.items():
@@ -205,10 +205,10 @@ def _read(path, step):
     description = json.loads(bytes(arrays.pop("description")))
     if description["step"] != step:
         raise ValueError(f"it is the one of step {description['step']}")
-    if (found := description.get("format")) != FORMAT:
-        raise ValueError(f"its format is {found}, not {FORMAT}")
+    if (file_format := description.get("format")) != FORMAT:
+        raise ValueError(f"its format is {file_format}, not {FORMAT}")
     if description["arrays"] != _fingerprint(arrays):
-        raise ValueError("its arrays are not those that were saved")
+        raise ValueError("its arrays are not the saved ones")
     return description["data"], description["phase"], arrays
 
 
@@ -239,20 +239,20 @@ def all_variables(model):
     An optimizer's variable that belongs to one of the model's is named by it:
     `optimizer/momentums/encoder/embeddings/token/embeddings`.
     """
-    found = _of_model(model)
-    names = {id(v): name.removeprefix("model/") for name, v in found.items()}
+    variables = _of_model(model)
+    names = {id(v): name.removeprefix("model/") for name, v in variables.items()}
     trainable = [names[id(v)] for v in model.trainable_variables]
     optimizer = model.optimizer
     saved = {id(variable) for variable in optimizer.variables}
     for attribute, value in vars(optimizer).items():
         prefix = f"optimizer/{attribute.strip('_')}"
         if isinstance(value, keras.Variable):
-            found |= {prefix: value} if id(value) in saved else {}
+            variables |= {prefix: value} if id(value) in saved else {}
         elif attribute != "_variables" and _aligned(value, trainable):
             for name, variable in zip(trainable, value, strict=True):
                 if isinstance(variable, keras.Variable) and id(variable) not in names:
-                    found[f"{prefix}/{name}"] = variable
-    reached = {id(variable) for variable in found.values()}
+                    variables[f"{prefix}/{name}"] = variable
+    reached = {id(variable) for variable in variables.values()}
     lost = [v.path for v in optimizer.variables if id(v) not in reached]
     if lost:
         raise CheckpointError(
@@ -260,7 +260,7 @@ def all_variables(model):
             f"{lost}. They must be attributes, alone or a list with one for each "
             "trainable variable."
         )
-    return found
+    return variables
 
 
 def _aligned(value, trainable):

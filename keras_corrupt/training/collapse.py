@@ -75,8 +75,8 @@ class TokenSpreads(TextModel):
 
     def measure(self, batches):
         """Returns the mean over the first of some batches, a float."""
-        found = self.evaluate(batches.take(1), return_dict=True, verbose=0)
-        return float(found["token_spread"])
+        metrics = self.evaluate(batches.take(1), return_dict=True, verbose=0)
+        return float(metrics["token_spread"])
 
 
 class CollapseWatch:
@@ -147,12 +147,12 @@ def recovering(train, config, output, devices=ONE_DEVICE):
             too often.
     """
     while True:
-        done = {"done": np.int32(len(recoveries(output)) if devices.first else 0)}
-        done = int(devices.from_first(done)["done"])
+        counts = {"done": np.int32(len(recoveries(output)) if devices.first else 0)}
+        count = int(devices.from_first(counts)["done"])
         try:
-            return train(slowed(config, 2**done))
+            return train(slowed(config, 2**count))
         except CollapseError as error:
-            if not config.recover or done == MOST_RECOVERIES:
+            if not config.recover or count == MOST_RECOVERIES:
                 raise
             tell = functools.partial(record, output, error.step, error.why)
         devices.in_all_processes(tell, first_only=True)
@@ -186,12 +186,12 @@ def record(output, step, why):
     settings = settings_in(output)
     back_to = Checkpoints(output / "checkpoints").steps()[-1:] or [0]
     recovery = {"dead_at": step, "why": why, "back_to": back_to[0]}
-    made = settings.setdefault(RECOVERIES, [])
-    made.append(recovery)
+    recorded = settings.setdefault(RECOVERIES, [])
+    recorded.append(recovery)
     write_whole(output / RUN_FILE, json.dumps(settings, indent=2) + "\n")
     print(
         f"\nThe model is dead at step {step:,}: {why}. The run goes back to step "
-        f"{back_to[0]:,}, with 1/{2 ** len(made)} of its learning rate "
-        f"(recovery {len(made)} of {MOST_RECOVERIES}).",
+        f"{back_to[0]:,}, with 1/{2 ** len(recorded)} of its learning rate "
+        f"(recovery {len(recorded)} of {MOST_RECOVERIES}).",
         flush=True,
     )

@@ -63,10 +63,10 @@ def _recipe_and_flags(recipe, variants):
     if variants:
         parser.add_argument("--variant", choices=list(variants))
     parser.add_argument("--model")
-    found, flags = parser.parse_known_args()
-    recipe = variants.get(getattr(found, "variant", None), recipe)
-    if found.model and found.model != recipe.model:
-        recipe = dataclasses.replace(recipe, model=found.model, objective={})
+    chosen, flags = parser.parse_known_args()
+    recipe = variants.get(getattr(chosen, "variant", None), recipe)
+    if chosen.model and chosen.model != recipe.model:
+        recipe = dataclasses.replace(recipe, model=chosen.model, objective={})
     return recipe, flags
 
 
@@ -100,43 +100,43 @@ def parse(recipe, flags, description=None):
         description=description,
         use_underscores=True,
     )
-    config = dataclasses.replace(parsed.run, objective=_given(parsed.options))
+    config = dataclasses.replace(parsed.run, objective=_values_of(parsed.options))
     return of_smaller_run(config, recipe, names_of(flags))
 
 
-def _flags_of(name, options, given, preset, fallback=True):
+def _flags_of(name, options, values, preset, fallback=True):
     """Makes a dataclass of options; its fields are the recipe's values, or `None`.
 
     Args:
         name: The dataclass's name.
         options: What `options_of` returns.
-        given: The recipe's values.
+        values: The recipe's values.
         preset: The preset's, which help texts show.
         fallback: Whether what neither gives is the constructor's default. In ELECTRA
             it is for the discriminator, and the generator is like that one.
     """
     fields, main = [], True
-    for option, what in options.items():
-        usual = given.get(option, preset.get(option))
-        if isinstance(what, dict):
-            inner = _flags_of(option, what, given.get(option, {}), usual or {}, main)
+    for option, spec in options.items():
+        usual = values.get(option, preset.get(option))
+        if isinstance(spec, dict):
+            inner = _flags_of(option, spec, values.get(option, {}), usual or {}, main)
             fields.append((option, inner, dataclasses.field(default_factory=inner)))
             main = False  # the first network is the one that is fine-tuned later
             continue
-        kind = what.type or (int | float | bool | str if usual is None else type(usual))
-        kind = str if kind is dict else kind  # in JSON, which `_given` reads
+        kind = spec.type or (int | float | bool | str if usual is None else type(usual))
+        kind = str if kind is dict else kind  # in JSON, which `_values_of` reads
         if usual is None:
-            usual = what.default if fallback else "the model's choice"
+            usual = spec.default if fallback else "the model's choice"
         about = tyro.conf.arg(
-            help=what.text or option.replace("_", " "),
+            help=spec.text or option.replace("_", " "),
             metavar=getattr(kind, "__name__", "value").upper(),
             help_behavior_hint=f"(default: {usual})",
         )
-        fields.append((option, Annotated[kind | None, about], given.get(option)))
+        fields.append((option, Annotated[kind | None, about], values.get(option)))
     return dataclasses.make_dataclass(name, fields)
 
 
-def _given(options, prefix="--"):
+def _values_of(options, prefix="--"):
     """Returns the options that have a value, as `PretrainConfig.objective` has them.
 
     Dicts are given in JSON, and so is `null`, Python's `None`.
@@ -148,13 +148,13 @@ def _given(options, prefix="--"):
     Raises:
         ValueError: A value begins as a dict in JSON, but is none.
     """
-    found = {}
+    values = {}
     for field in dataclasses.fields(options):
         value = getattr(options, field.name)
         if dataclasses.is_dataclass(value):
-            value = _given(value, f"{prefix}{field.name}.") or None
+            value = _values_of(value, f"{prefix}{field.name}.") or None
         elif value == "null":
-            found[field.name] = None
+            values[field.name] = None
             continue
         elif isinstance(value, str) and value.startswith("{"):
             try:
@@ -164,5 +164,5 @@ def _given(options, prefix="--"):
                     f"{prefix}{field.name} {value}: not a dict in JSON ({error})."
                 ) from error
         if value is not None:
-            found[field.name] = value
-    return found
+            values[field.name] = value
+    return values

@@ -37,7 +37,7 @@ BOUNDS = {
 
 @dataclasses.dataclass(frozen=True)
 class Subject:
-    """What is trained, on which text, and where to."""
+    """The model to train, its text, and the place of the result."""
 
     model: str
     """Objective: a class in `keras_corrupt.models`, or `module:Class`."""
@@ -88,7 +88,7 @@ class PretrainConfig(ExampleSettings, Subject):
     """How many of `steps` train the generator first, alone: where `init_from` has none.
     The discriminator stays as it is meanwhile."""
     phases: tyro.conf.Suppress[tuple[Phase, ...]] = ()
-    """Parts of the run that differ in what is trained, and how; one if not given."""
+    """Parts of the run that train other networks, or otherwise; one if not given."""
     learning_rate: float = 5e-4
     """Peak learning rate."""
     warmup_steps: int = 10_000
@@ -159,8 +159,8 @@ class PretrainConfig(ExampleSettings, Subject):
     """The number of this process, from 0."""
 
     init_from: str | None = None
-    """A preset, directory or name, whose weights (and tokenizer) to start from. Of
-    another system's the encoder is taken; what is not there is new, as in `preset`."""
+    """A preset, directory or name, whose weights (and tokenizer) to start from. From
+    another system's only the encoder is loaded; the rest is new, as in `preset`."""
     resume_from: str | None = None
     """Directory of a run with a stable schedule, whose state before its decay this run
     begins with, its steps included: to make it longer, or to decay on other text."""

@@ -18,10 +18,10 @@ def made_with(info):
     """
     names = tuple(source["name"] for source in info.corpus)
     size = info.settings["vocabulary_size"] or info.vocabulary_size
-    known = {"corpus": names, "vocabulary": None, "vocabulary_size": size}
+    special = {"corpus": names, "vocabulary": None, "vocabulary_size": size}
     return {
-        name: info.settings[name] for name in EXAMPLE_SETTINGS if name not in known
-    } | known
+        name: info.settings[name] for name in EXAMPLE_SETTINGS if name not in special
+    } | special
 
 
 def with_data(config):
@@ -46,11 +46,11 @@ def check_flags(config, flags):
     asked = [name for name in EXAMPLE_SETTINGS if name in given]
     decided = with_data(config) if asked else config
     for name in asked:
-        value, known = getattr(config, name), getattr(decided, name)
-        if value not in (known, None, ()):
+        value, decided_value = getattr(config, name), getattr(decided, name)
+        if value not in (decided_value, None, ()):
             raise ValueError(
                 f"--{name} {shown(value)}: the examples of --data {config.data} were "
-                f"made with {shown(known)}. Leave it out, or prepare others."
+                f"made with {shown(decided_value)}. Leave it out, or prepare others."
             )
 
 
@@ -60,8 +60,8 @@ def names_of(flags):
     >>> sorted(names_of(["--no-lowercase", "--steps=5", "--beta_2", "0.9"]))
     ['beta_2', 'lowercase', 'steps']
     """
-    found = (re.match(r"--(?:no[-_])?([\w-]+)", flag) for flag in flags)
-    return {match[1].replace("-", "_") for match in found if match}
+    matches = (re.match(r"--(?:no[-_])?([\w-]+)", flag) for flag in flags)
+    return {match[1].replace("-", "_") for match in matches if match}
 
 
 def shown(value):
@@ -73,14 +73,14 @@ def shown(value):
 
 def describe(info):
     """Returns how examples were made, in a line."""
-    made = made_with(info)
+    settings = made_with(info)
     return "; ".join(
         [
-            f"{made['tokenizer']} vocabulary of {info.vocabulary_size:,}",
-            "lower case" if made["lowercase"] else "case kept",
-            "accents removed" if made["strip_accents"] else "accents kept",
-            *["language-neutral"] * made["language_neutral"],
-            *["a document a line"] * (made["documents"] == "lines"),
+            f"{settings['tokenizer']} vocabulary of {info.vocabulary_size:,}",
+            "lower case" if settings["lowercase"] else "case kept",
+            "accents removed" if settings["strip_accents"] else "accents kept",
+            *["language-neutral"] * settings["language_neutral"],
+            *["a document a line"] * (settings["documents"] == "lines"),
             f"from {info.describe_corpus()}",
         ]
     )

@@ -1,7 +1,7 @@
 """A model from a preset that does not have all of it: `--init_from`.
 
 Published discriminators come without their generator, and an encoder that one system
-pretrained can start another. What is not there is new.
+pretrained can start another. Networks that a preset lacks are new.
 """
 
 from keras_corrupt.models import Pretrainer
@@ -39,15 +39,15 @@ def check(preset, cls, size, overrides):
             )
     if opened.model_class is cls:
         return opened
-    found = opened.model_class
+    other = opened.model_class
     if size not in cls.presets:
         raise ValueError(
-            f"--init_from {preset} has an encoder of {found.__name__}. Say with "
+            f"--init_from {preset} has an encoder of {other.__name__}. Say with "
             f"--preset what else {cls.__name__} has, one of {', '.join(cls.presets)}; "
             f"got {size}."
         )
-    smallest = "tiny" if "tiny" in found.presets else next(iter(found.presets))
-    _ = found.from_preset(smallest, name="trial").encoder  # raises where there is none
+    smallest = "tiny" if "tiny" in other.presets else next(iter(other.presets))
+    _ = other.from_preset(smallest, name="trial").encoder  # raises where there is none
     return opened
 
 

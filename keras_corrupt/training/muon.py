@@ -37,7 +37,7 @@ class Muon(AdamW):
         momentum: Decay of a matrix's momentum.
         matrices: Pattern of the paths of variables that are such matrices, if they have
             two axes. Embeddings and the layers of heads belong to the rest.
-        kwargs: Those of `AdamW`.
+        kwargs: Arguments of `AdamW`.
 
     Example:
 

@@ -44,7 +44,7 @@ class AdamW(keras.optimizers.Optimizer):
             are not decayed.
         rate_multipliers: Pattern of variables' paths -> factor of their learning
             rate. The first pattern found in a path counts; the others have factor 1.
-        kwargs: Those of `keras.optimizers.Optimizer`: `global_clipnorm`,
+        kwargs: Arguments of `keras.optimizers.Optimizer`: `global_clipnorm`,
             `gradient_accumulation_steps`, `use_ema`, `ema_momentum`, ...
 
     Raises:
@@ -230,7 +230,7 @@ class AdamW(keras.optimizers.Optimizer):
 
     def _overwrite_model_variables_with_average_value(self, trainable_variables):
         # Copies: on JAX the next step would otherwise give the averages' memory away
-        # together with that of the variables.
+        # together with the variables' memory.
         for variable, average in zip(
             trainable_variables, self._model_variables_moving_average, strict=True
         ):

@@ -87,7 +87,7 @@ def of_fine_tuning(model, batch_size, length, flag="--settings"):
         model: The `DownstreamModel`, or `MultiTaskModel`.
         batch_size: Its sequences in a step.
         length: Their tokens, at most.
-        flag: That of the run's settings.
+        flag: The flag of the run's settings.
     """
     number_bytes = 4 if model.compute_dtype == "float32" else 2
 

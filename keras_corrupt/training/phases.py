@@ -1,4 +1,4 @@
-"""Training in phases: what is trained, by which losses, with which schedule."""
+"""Training in phases: of which networks, by which losses, with which schedule."""
 
 import dataclasses
 
@@ -92,16 +92,16 @@ def check_phases(config, model):
     if len(phases) > 1 and config.ema:
         raise ValueError("--ema cannot be used in a run of several phases.")
     for phase in phases:
-        for what, given, known in (
+        for field, named, choices in (
             ("networks", phase.networks, model.networks),
             ("frozen", phase.frozen, model.networks),
             ("loss_weights", phase.loss_weights, model.loss_weights),
         ):
-            unknown = sorted(set(given) - set(known))
+            unknown = sorted(set(named) - set(choices))
             if unknown:
                 raise ValueError(
                     f"The phase {phase.name!r} names {', '.join(unknown)} among its "
-                    f"`{what}`; {type(model).__name__} has {', '.join(known)}."
+                    f"`{field}`; {type(model).__name__} has {', '.join(choices)}."
                 )
         if phase.start and not callable(getattr(model, phase.start, None)):
             raise ValueError(

@@ -1,4 +1,4 @@
-"""A pretraining run, which is what most recipes do."""
+"""A pretraining run, as most recipes make it."""
 
 import dataclasses
 import functools
@@ -265,8 +265,8 @@ def trial_model(config):
 
 def check_metric_names(model):
     """Raises a `ValueError` if the closing table would name metrics that are none."""
-    known = {metric.name for metric in model.metrics}
-    unknown = model.objectives.metric_names.keys() - known
+    names = {metric.name for metric in model.metrics}
+    unknown = model.objectives.metric_names.keys() - names
     if unknown:
         raise ValueError(
             f"{type(model).__name__}'s objectives have the metric_names "

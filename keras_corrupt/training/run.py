@@ -58,7 +58,7 @@ class Run:
         raise NotImplementedError
 
     def announce(self):
-        """Prints what is trained, on which examples, at what cost."""
+        """Prints the model, its examples and the cost of training."""
         raise NotImplementedError
 
     def phases(self):

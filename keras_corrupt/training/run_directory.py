@@ -25,8 +25,8 @@ BEGINNINGS = {RUN_FILE, partial_of(RUN_FILE).name}
 def run_directory(output, settings, compared=dict, uncompared=()):
     """Makes `output` this run's directory, or checks that it is already.
 
-    No other run can have it meanwhile. If what is done within fails before it wrote
-    anything, the directory goes again.
+    No other run can have it meanwhile. If the run fails before it wrote anything, the
+    directory goes again.
 
     Args:
         output: A `Path`.
@@ -40,7 +40,7 @@ def run_directory(output, settings, compared=dict, uncompared=()):
     """
     check_local(output)
     try:
-        made = not output.exists()
+        is_new = not output.exists()
         output.mkdir(parents=True, exist_ok=True)
         # What cannot be written must show now, not at the first checkpoint.
         with tempfile.TemporaryFile(dir=output):
@@ -56,17 +56,17 @@ def run_directory(output, settings, compared=dict, uncompared=()):
             same = dict.fromkeys((EXAMPLES, RECOVERIES, *uncompared))
             longer = was.get("steps") != settings.get("steps")
             remedy = of_more_steps(output, was) if longer else ""
-            before, asked = (compared(found) | same for found in (was, settings))
+            before, asked = (compared(each) | same for each in (was, settings))
             check_same_run(output, before, asked, remedy)
         try:
             if was is None:
                 write_whole(output / RUN_FILE, json.dumps(settings, indent=2) + "\n")
             yield
         except BaseException:
-            if {found.name for found in output.iterdir()} <= BEGINNINGS:
+            if {path.name for path in output.iterdir()} <= BEGINNINGS:
                 for name in BEGINNINGS:
                     (output / name).unlink(missing_ok=True)
-                if made:
+                if is_new:
                     output.rmdir()
             raise
 
@@ -77,21 +77,21 @@ def settings_in(output):
     Raises:
         ValueError: The directory holds something else, or they are damaged.
     """
-    found = {path.name for path in output.iterdir()}
+    names = {path.name for path in output.iterdir()}
     path = output / RUN_FILE
-    if path.name in found:
+    if path.name in names:
         try:
             settings = json.loads(path.read_text())
             if isinstance(settings, dict):
                 return settings
         except ValueError:  # the machine crashed, or the file was copied badly
             pass
-        if not found <= BEGINNINGS:
+        if not names <= BEGINNINGS:
             raise ValueError(
                 f"{path} is damaged. Run the same command with another --output, stop "
                 "it, and copy its run.json here; then this run goes on."
             )
-    elif not found <= BEGINNINGS:
+    elif not names <= BEGINNINGS:
         raise ValueError(
             f"--output {output} exists and is not the directory of a run. Choose a new "
             "one."
@@ -153,19 +153,19 @@ def locked(directory):
         os.close(descriptor)
 
 
-def check_same_run(output, was, asked, remedy=""):
+def check_same_run(output, old, new, remedy=""):
     """Raises a `ValueError` that lists the settings which are not as they were.
 
     Args:
-        output: Where they were.
-        was: A dict.
-        asked: A dict.
+        output: The run's directory.
+        old: The run's settings, a dict.
+        new: The settings of the command, a dict.
         remedy: What else helps, if anything.
     """
     differences = [
-        f"{name}: was {was.get(name)!r}, asked {asked.get(name)!r}"
-        for name in sorted(was.keys() | asked.keys())
-        if was.get(name) != asked.get(name)
+        f"{name}: was {old.get(name)!r}, asked {new.get(name)!r}"
+        for name in sorted(old.keys() | new.keys())
+        if old.get(name) != new.get(name)
     ]
     if differences:
         raise ValueError(

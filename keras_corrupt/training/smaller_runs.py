@@ -23,7 +23,7 @@ def of_smaller_run(config, recipe, given):
 
     Args:
         config: A `PretrainConfig`, read from flags.
-        recipe: That of the recipe, the flags' defaults.
+        recipe: The recipe's `PretrainConfig`, the flags' defaults.
         given: Names of the flags that were given.
 
     Returns:

@@ -75,14 +75,14 @@ def check_resumed(config):
         return
     run, begin = config.resume_from, last_stable_step(config)
     stable = _settings(run)["stable"]
-    found = [step for step in _checkpoints(run).steps() if step <= stable]
-    if not found:
+    steps = [step for step in _checkpoints(run).steps() if step <= stable]
+    if not steps:
         raise ValueError(
             f"--resume_from {run}: it has no checkpoint of the steps before its decay."
         )
-    if begin < found[-1]:
+    if begin < steps[-1]:
         raise ValueError(
-            f"--resume_from {run} has done {found[-1]} steps before its decay, and "
+            f"--resume_from {run} has done {steps[-1]} steps before its decay, and "
             f"this run has {begin}. Raise --steps, or lower --decay_steps."
         )
     if not (config.data or config.vocabulary or config.init_from):

@@ -25,8 +25,8 @@ class Examples(NamedTuple):
     """The examples of a run.
 
     Attributes:
-        info: Those of the corpus.
-        mixed: Those that are mixed in: a list of `Mixed`.
+        info: The corpus's examples.
+        mixed: Examples that are mixed in: a list of `Mixed`.
     """
 
     info: DatasetInfo
@@ -113,10 +113,10 @@ def prepare(config, output):
             f"{config.init_from}. Prepare it anew with {vocabulary}."
         )
     if tokenizer is None and config.init_from:
-        known = encoder["vocabulary_size"]
-        if saved.vocabulary_size > known:
+        limit = encoder["vocabulary_size"]
+        if saved.vocabulary_size > limit:
             raise ValueError(
-                f"--init_from {config.init_from} knows {known:,} tokens, and the "
+                f"--init_from {config.init_from} knows {limit:,} tokens, and the "
                 f"vocabulary has {saved.vocabulary_size:,}: it is another one's. Give "
                 "that which its weights were trained with: --vocabulary, or --data."
             )
@@ -180,7 +180,7 @@ def prepare_mix(config, output, info, tokenizer):
     Raises:
         DatasetError: Examples that were made before have another vocabulary.
     """
-    found = []
+    mixed = []
     for number, (name, fraction) in enumerate(config.mix, 1):
         if is_prepared(name):
             other = load_dataset_info(name)
@@ -199,8 +199,8 @@ def prepare_mix(config, output, info, tokenizer):
                 tokenizer=tokenizer.kind,
                 **tokenizer.flags,
             )
-        found.append(Mixed(name, other, fraction))
-    return found
+        mixed.append(Mixed(name, other, fraction))
+    return mixed
 
 
 def is_prepared(name):

@@ -122,11 +122,11 @@ class Tracker:
             self.running = self._tries(self._start)
 
     def _start(self):
-        known = json.loads(self.path.read_text()) if self.path.exists() else {}
+        run_ids = json.loads(self.path.read_text()) if self.path.exists() else {}
         run_id = self.service.start(
-            self.path.parent, self.settings, known.get(self.key)
+            self.path.parent, self.settings, run_ids.get(self.key)
         )
-        text = json.dumps(known | {self.key: run_id}, indent=1) + "\n"
+        text = json.dumps(run_ids | {self.key: run_id}, indent=1) + "\n"
         write_whole(self.path, text)
 
     def log(self, row):
@@ -207,10 +207,10 @@ def flat(settings, prefix=""):
     >>> flat({"steps": 5, "objective": {"generator": {"num_layers": 2}}})
     {'steps': 5, 'objective.generator.num_layers': 2}
     """
-    found = {}
+    flattened = {}
     for name, value in settings.items():
         if isinstance(value, dict):
-            found |= flat(value, f"{prefix}{name}.")
+            flattened |= flat(value, f"{prefix}{name}.")
         else:
-            found[prefix + name] = value
-    return found
+            flattened[prefix + name] = value
+    return flattened

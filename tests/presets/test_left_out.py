@@ -13,10 +13,10 @@ def saved(model, directory):
     """Saves a model; returns what of it is left out."""
     model.save_to_preset(directory)
     content = json.loads((directory / "config.json").read_text())
-    left_out = content.get("left_out", [])
+    untrained = content.get("left_out", [])
     for name in model.networks:
-        assert (directory / name).is_dir() == (name not in left_out)
-    return left_out
+        assert (directory / name).is_dir() == (name not in untrained)
+    return untrained
 
 
 def load(directory, **overrides):
@@ -25,7 +25,7 @@ def load(directory, **overrides):
 
 
 def test_a_new_generator_is_left_out_until_it_is_trained(sizes, inputs, tmp_path):
-    write(tmp_path / "0", Electra(**sizes), left_out=["generator"])
+    write(tmp_path / "0", Electra(**sizes), untrained=["generator"])
     model = load(tmp_path / "0")
     assert saved(model, tmp_path / "1") == ["generator"]
     longer = load(tmp_path / "1", discriminator={"max_length": 48})

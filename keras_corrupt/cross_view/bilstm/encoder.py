@@ -169,8 +169,8 @@ class BiLSTMEncoder(keras.layers.Layer):
                 `[batch, length, characters]` and `padding_mask` `[batch, length]`.
             dropout_rates: float32 `[batch]`, the rate at which each sentence loses
                 parts of its words' vectors and of the LSTMs' outputs; `None` for none.
-            noise: What is added to the words' vectors, `[batch, length, size]`, in
-                units of their standard deviations: see `noise.with_noise`.
+            noise: Noise of the words' vectors, `[batch, length, size]`, in units of
+                their standard deviations: see `noise.with_noise`.
 
         Returns:
             For each layer its forward and its backward states, each

@@ -9,7 +9,7 @@ from keras_corrupt.encoders.cost import dense_flops
 class WordEmbeddings(keras.layers.Layer):
     """The sum of a word's embedding and of what a CNN reads in its characters.
 
-    Clark's thesis, 4.2.1 and table 4.1; the CNN is that of Ma and Hovy (2016): filters
+    Clark's thesis, 4.2.1 and table 4.1; the CNN is Ma and Hovy's (2016): filters
     of several widths over the characters' embeddings, ReLU, the maximum over positions.
     As the sum asks for, `num_filters * len(filter_widths)` is the word's size.
 
@@ -68,13 +68,13 @@ class WordEmbeddings(keras.layers.Layer):
         character_ids = ops.reshape(character_ids, (-1, width))
         real = ops.cast(character_ids != 0, self.compute_dtype)[..., None]
         characters = self.character(character_ids) * real  # [words, width, size]
-        found = []
+        maxima = []
         for convolution, span in zip(self.filters, self.filter_widths, strict=True):
             # A window begins at each character, so that words of any length have one.
             padded = ops.pad(characters, [(0, 0), (0, span - 1), (0, 0)])
             windows = ops.relu(convolution(padded)) * real
-            found.append(ops.max(windows, axis=1))  # at padding 0, the least of ReLU
-        return ops.reshape(ops.concatenate(found, axis=-1), (batch, length, self.size))
+            maxima.append(ops.max(windows, axis=1))  # at padding 0, the least of ReLU
+        return ops.reshape(ops.concatenate(maxima, axis=-1), (batch, length, self.size))
 
     def flops(self, characters):
         """Counts one word of so many characters, forward; see `BiLSTMEncoder.flops`."""

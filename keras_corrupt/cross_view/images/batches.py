@@ -19,8 +19,8 @@ class ImageBatches:
         batch_size: Images in a batch.
         seed: Seed of the order and of how images are moved; `None` for the images' own
             order, in which the last batch is filled up with copies.
-        translate: Images are moved by up to so many pixels in each direction, what is
-            new being 0.
+        translate: Images are moved by up to so many pixels in each direction; new
+            pixels are 0.
         flip: Whether half of them are mirrored.
     """
 

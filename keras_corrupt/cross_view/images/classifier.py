@@ -20,7 +20,7 @@ from keras_corrupt.cross_view.preset_model import PresetModel
 from keras_corrupt.cross_view.presets import IMAGE_PRESETS
 from keras_corrupt.encoders.cost import dense_flops, dense_parameters
 
-#: What is added to the images that auxiliary modules see.
+#: Noise that is added to the images that auxiliary modules see.
 PERTURBATIONS = ("none", "random", "adversarial")
 
 
@@ -79,8 +79,8 @@ class CrossViewImageClassifier(PresetModel):
         channels: See there.
         preprocessing: See `Preprocessing`; `fit` it before training.
         views: `"regions"`, `"vat"`, both, or none.
-        perturbation: What is added to images that the auxiliary modules see: nothing
-            (`"none"`), `"random"` noise, or the `"adversarial"` one of VAT.
+        perturbation: Noise that is added to images that the auxiliary modules see:
+            `"none"`, `"random"` noise, or the `"adversarial"` one of VAT.
         vat_norm: The norm of noise of either kind, for an image.
         labelled_dropout: Dropout rate on labelled images.
         unlabelled_dropout: That on unlabelled ones.
@@ -134,20 +134,20 @@ class CrossViewImageClassifier(PresetModel):
         self.noises |= {"adversarial"} if "vat" in views else set()
         self.labelled_dropout = labelled_dropout
         self.unlabelled_dropout = unlabelled_dropout
-        made = {"dtype": self.dtype_policy}
-        self.encoder = ImageEncoder(image_shape, channels, **made, name="encoder")
+        policy = {"dtype": self.dtype_policy}
+        self.encoder = ImageEncoder(image_shape, channels, **policy, name="encoder")
         self.encoder.build()
         self.preprocessing = Preprocessing(
             image_shape, preprocessing, name="preprocessing"
         )
         self.preprocessing.build()
         self.primary = keras.layers.Dense(
-            len(self.labels), kernel_initializer="he_normal", **made, name="primary"
+            len(self.labels), kernel_initializer="he_normal", **policy, name="primary"
         )
         width = self.encoder.channels[-1]
         self.primary.build((None, width))
         self.auxiliary = [
-            RegionModules(len(self.labels), **made, name=view)
+            RegionModules(len(self.labels), **policy, name=view)
             for view in self.module_views
         ]
         for module in self.auxiliary:
@@ -189,7 +189,7 @@ class CrossViewImageClassifier(PresetModel):
     def learned(self, inputs, encoded):
         with self.teaching():
             targets = ops.softmax(ops.cast(self.teach(inputs), "float32"))
-        found, adversarial = [], None
+        view_logits, adversarial = [], None
         if "adversarial" in self.noises:
             noise = self.adversarial_noise(inputs, targets)
             adversarial = self.encode(inputs, True, noise)
@@ -199,10 +199,10 @@ class CrossViewImageClassifier(PresetModel):
                 encoded = self.encode(inputs, True, noise)
             elif self.perturbation == "adversarial":
                 encoded = adversarial
-            found += self.auxiliary_logits(inputs, encoded).values()
+            view_logits += self.auxiliary_logits(inputs, encoded).values()
         if "vat" in self.views:
-            found.append(self.predict_from(adversarial, True))
-        return [targets, *(ops.cast(logits, "float32") for logits in found)]
+            view_logits.append(self.predict_from(adversarial, True))
+        return [targets, *(ops.cast(logits, "float32") for logits in view_logits)]
 
     def batches(self, images, labels=None, batch_size=128, seed=None, **moved):
         """Returns the `ImageBatches` of uint8 images; see there."""

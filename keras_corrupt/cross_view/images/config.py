@@ -10,7 +10,7 @@ from keras_corrupt.cross_view.run.config import CrossViewConfig
 
 @dataclasses.dataclass(frozen=True)
 class ImageConfig(CrossViewConfig):
-    """That of an image classifier (Clark's thesis, 4.4).
+    """The settings of an image classifier (Clark's thesis, 4.4).
 
     The thesis has its network, and says that its code is adapted from Miyato et al.'s.
     Settings that it does not name come from their paper (2018) and code.
@@ -40,9 +40,9 @@ class ImageConfig(CrossViewConfig):
     """`regions`: an auxiliary module for each feature vector. With `vat` alone the
     primary module learns from itself: the baseline."""
     perturbation: Literal["none", "random", "adversarial"] = "adversarial"
-    """What is added to the images that auxiliary modules see."""
+    """Noise that is added to the images that auxiliary modules see."""
     vat_norm: float = 8.0
-    """The norm of what is added to an image, of either kind."""
+    """The norm of the noise that is added to an image, of either kind."""
     steps: int = 96_000
     """Updates, labelled and unlabelled ones."""
     batch_size: int = 128
@@ -67,7 +67,7 @@ class ImageConfig(CrossViewConfig):
     the loss on labels: about their mean. 1, the thesis's, needs its many updates."""
     seed: int = 0
     """Seed of initial weights, order of images, dropout and noise."""
-    # What is of text alone.
+    # Settings of text alone.
     in_words: tyro.conf.Suppress[bool] = False
     on_bad_bytes: tyro.conf.Suppress[str] = "error"
     on_bad_rows: tyro.conf.Suppress[str] = "error"

@@ -22,7 +22,7 @@ class BatchNorm(keras.layers.Layer):
 
     Args:
         momentum: Momentum of the moving averages of mean and variance.
-        epsilon: What is added to the variance.
+        epsilon: A small number that is added to the variance.
     """
 
     def __init__(self, momentum=0.99, epsilon=1e-6, **kwargs):
@@ -31,12 +31,12 @@ class BatchNorm(keras.layers.Layer):
         self.epsilon = epsilon
 
     def build(self, input_shape):
-        shape, made = (input_shape[-1],), {"autocast": False}
-        self.scale = self.add_weight(shape, "ones", name="scale", **made)
-        self.offset = self.add_weight(shape, "zeros", name="offset", **made)
-        made["trainable"] = False
-        self.mean = self.add_weight(shape, "zeros", name="mean", **made)
-        self.variance = self.add_weight(shape, "ones", name="variance", **made)
+        shape, options = (input_shape[-1],), {"autocast": False}
+        self.scale = self.add_weight(shape, "ones", name="scale", **options)
+        self.offset = self.add_weight(shape, "zeros", name="offset", **options)
+        options["trainable"] = False
+        self.mean = self.add_weight(shape, "zeros", name="mean", **options)
+        self.variance = self.add_weight(shape, "ones", name="variance", **options)
 
     def call(self, x, by_batch=False, update=None):
         """Returns `x`, `[batch, height, width, channels]`, normalised.
@@ -134,14 +134,14 @@ class ImageEncoder(keras.layers.Layer):
 
     def statistics(self, images):
         """Returns mean and variance of what each norm reads, by these images alone."""
-        found = []
+        moments = []
 
         def normalise(norm, x):
-            found.extend(norm.moments(x))
+            moments.extend(norm.moments(x))
             return norm(x, by_batch=True)
 
         self.transform(ops.cast(images, self.compute_dtype), normalise)
-        return found
+        return moments
 
     @property
     def moving_statistics(self):

@@ -1,4 +1,4 @@
-"""What is done to images before a network reads them."""
+"""Images are prepared before a network reads them."""
 
 import math
 
@@ -37,9 +37,9 @@ class Preprocessing(keras.layers.Layer):
     def build(self, input_shape=None):
         zca = self.method == "zca"
         size = math.prod(self.image_shape) if zca else self.image_shape[-1]
-        made = {"trainable": False, "autocast": False, "dtype": "float32"}
-        self.mean = self.add_weight((size,), "zeros", name="mean", **made)
-        self.matrix = self.add_weight((size, size), "identity", name="matrix", **made)
+        fixed = {"trainable": False, "autocast": False, "dtype": "float32"}
+        self.mean = self.add_weight((size,), "zeros", name="mean", **fixed)
+        self.matrix = self.add_weight((size, size), "identity", name="matrix", **fixed)
         self.built = True
 
     def fit(self, images):

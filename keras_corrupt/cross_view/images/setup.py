@@ -171,10 +171,10 @@ class UseAverage:
         if not model.optimizer.use_ema:
             return
         count = min(MEASURED_BATCHES, len(self.batches))
-        found = [
+        statistics = [
             self.statistics.predict_on_batch(self.batches.batch(i)[0]["images"])
             for i in range(count)
         ]
         moving = model.encoder.moving_statistics
-        for variable, *values in zip(moving, *found, strict=True):
+        for variable, *values in zip(moving, *statistics, strict=True):
             variable.assign(np.mean(values, axis=0))

@@ -1,4 +1,4 @@
-"""Batches of several tasks' sentences, and of what is every task's."""
+"""Batches of several tasks' sentences, and of sentences that are every task's."""
 
 import numpy as np
 

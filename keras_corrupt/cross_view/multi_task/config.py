@@ -9,7 +9,7 @@ from keras_corrupt.cross_view.run.config import CrossViewConfig
 
 @dataclasses.dataclass(frozen=True)
 class CrossViewMultiTaskConfig(CrossViewConfig):
-    """That of taggers and parsers on one encoder (4.1.2)."""
+    """The settings of taggers and parsers on one encoder (4.1.2)."""
 
     one_task_at_a_time: bool = False
     """Whether an unlabelled batch is one task's, drawn at random, and not all tasks'
@@ -23,5 +23,5 @@ class CrossViewMultiTaskConfig(CrossViewConfig):
 
     def model_arguments(self):
         """Returns arguments of each task's model, which has all views of its kind."""
-        found = super().model_arguments()
-        return {n: v for n, v in found.items() if n != "views" or not self.unlabelled}
+        fields = super().model_arguments()
+        return {n: v for n, v in fields.items() if n != "views" or not self.unlabelled}

@@ -63,18 +63,18 @@ class CrossViewMultiTask(keras.Model):
         for number, part in enumerate(self.parts):
             part_inputs = self.inputs_of(number, inputs)
             own.append((part, part_inputs, part.views_of(layers, part_inputs)))
-        found = [{"logits": self.logits(*each, training)} for each in own]
+        results = [{"logits": self.logits(*each, training)} for each in own]
         if training and self.learns_from_text:
             self.cross_view_weight.count(inputs)
             learned = self.learned(inputs, own)
-            for outputs, (targets, *auxiliary) in zip(found, learned, strict=True):
+            for outputs, (targets, *auxiliary) in zip(results, learned, strict=True):
                 outputs |= {"targets": targets, "auxiliary": auxiliary}
-            for outputs, (part, *each) in zip(found, own, strict=True):
+            for outputs, (part, *each) in zip(results, own, strict=True):
                 if part.modules_learn_labels and part.auxiliary:
                     outputs["labelled_auxiliary"] = part.labelled_auxiliary(
                         *each, outputs["logits"]
                     )
-        return found
+        return results
 
     def inputs_of(self, number, inputs):
         """Returns the inputs of a part, with `NOT_MINE` for other tasks' sentences."""
@@ -89,8 +89,8 @@ class CrossViewMultiTask(keras.Model):
 
         if not training:
             return predict()
-        asked = ops.any(inputs["labelled"] == 1)
-        return ops.cond(asked, predict, lambda: part.nothing_learned(inputs)[0])
+        any_labelled = ops.any(inputs["labelled"] == 1)
+        return ops.cond(any_labelled, predict, lambda: part.nothing_learned(inputs)[0])
 
     def learned(self, inputs, own):
         """Returns each part's targets and auxiliary logits; zeros without text.

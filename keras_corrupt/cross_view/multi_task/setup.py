@@ -59,14 +59,14 @@ class SeveralTasksSetup(SentenceSetup):
                 self.parts(model), self.labelled, strict=True
             )
         ]
-        found = [TaskBatches(kinds, drawn(steps, len(kinds), seed, 1))]
+        task_batches = [TaskBatches(kinds, drawn(steps, len(kinds), seed, 1))]
         if len(self.unlabelled):
             tasks = np.full(steps, EVERY_TASK)
             if self.config.one_task_at_a_time:
                 tasks = drawn(steps, len(kinds), seed, 2)
             text = model.parts[0].batches(self.unlabelled, None, size, seed)
-            found.append(TaskBatches([text], tasks, np.zeros(steps, int)))
-        return found
+            task_batches.append(TaskBatches([text], tasks, np.zeros(steps, int)))
+        return task_batches
 
     def parts(self, model):
         return [*zip(self.tasks, model.parts, strict=True)]
@@ -84,7 +84,7 @@ class SeveralTasksSetup(SentenceSetup):
         text = self.unlabelled
         return {
             "labelled": ", ".join(sentences),
-            "unlabelled": f"{len(text):,} sentences, {learned}{text.left_out}"
+            "unlabelled": f"{len(text):,} sentences, {learned}{text.omissions}"
             if len(text)
             else "none: the primary modules learn alone",
             "vocabulary": model.parts[0].reads,
@@ -119,7 +119,7 @@ def without_evaluated(tasks):
     Returns:
         The tasks, and for each how many were taken out.
     """
-    found, removed = [], []
+    reduced, removed = [], []
     for task in tasks:
         others = {
             tuple(words)
@@ -143,6 +143,6 @@ def without_evaluated(tasks):
             if name in ("examples", "labels", "ids")
         }
         splits = {**task.splits, "train": dataclasses.replace(train, **columns)}
-        found.append(copy.copy(task))
-        found[-1].splits = splits
-    return found, removed
+        reduced.append(copy.copy(task))
+        reduced[-1].splits = splits
+    return reduced, removed

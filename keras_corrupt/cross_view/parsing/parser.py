@@ -48,7 +48,8 @@ class BiaffineModule(keras.layers.Layer):
 
         Returns:
             float32 `[batch, length, (length + 1) * relations]`: all relations of the
-            root, then those of each word as the head. Padding is `IMPOSSIBLE` as one.
+            root, then all relations of each word as the head. Padding is `IMPOSSIBLE`
+            as one.
         """
         heads, dependents, words = states
         batch, length, width = ops.shape(heads)
@@ -77,10 +78,10 @@ class CrossViewParser(WordModel):
 
     It reads words alone, no parts of speech. A word's class is its head and relation
     together: `head * len(labels) + relation`, where the head is a word counted from 1,
-    or 0 for the root. What is predicted is the best tree with one word at the root.
+    or 0 for the root. The prediction is the best tree with one word at the root.
 
     Args are `WordModel`'s: `labels` are the names of all relations, the first
-    part of each view's name is what is seen of heads, the second of dependents, and
+    part of each view's name is how much is seen of heads, the second of dependents, and
     `label_smoothing` is for taggers.
 
     Example:
@@ -103,21 +104,21 @@ class CrossViewParser(WordModel):
         self.add_modules()
 
     def module(self, name, width, hidden_size):
-        made = BiaffineModule(
+        module = BiaffineModule(
             hidden_size, len(self.labels), dtype=self.dtype_policy, name=name
         )
-        made.build(width)
-        return made
+        module.build(width)
+        return module
 
     def views_of(self, layers, inputs):
         (forward, backward), words = layers[0], inputs["padding_mask"]
-        whole = ops.concatenate([states for layer in layers for states in layer], -1)
+        joined = ops.concatenate([states for layer in layers for states in layer], -1)
         return {
             "forward_forward": (forward, forward, words),
             "forward_backward": (forward, backward, words),
             "backward_forward": (backward, forward, words),
             "backward_backward": (backward, backward, words),
-            "full": (whole, whole, words),
+            "full": (joined, joined, words),
         }
 
     def num_classes(self, inputs):
@@ -125,9 +126,9 @@ class CrossViewParser(WordModel):
 
     def classes_of(self, labels):
         relations = [[relation for _, relation in tree] for tree in labels]
-        found = super().classes_of(relations)
+        classes = super().classes_of(relations)
         heads = np.array([head for tree in labels for head, _ in tree])
-        return np.where(found < 0, -1, heads * len(self.labels) + found)
+        return np.where(classes < 0, -1, heads * len(self.labels) + classes)
 
     def decoded(self, logits):
         words, classes = logits.shape

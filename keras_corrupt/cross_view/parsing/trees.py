@@ -25,7 +25,7 @@ def best_heads(scores):
 
     Args:
         scores: `[words, words + 1]`: for each word the score of each head, the root
-            and then the words in their order. That of a word with itself is not read.
+            and then the words in their order. Nothing reads a word's score with itself.
 
     Returns:
         A list of ints, 0 for the root, or words counted from 1.

@@ -71,7 +71,8 @@ OF_ALL_MODELS = (
 class CrossViewConfig:
     """Everything that decides what a run does, with the thesis's values (table 4.1).
 
-    Those of a tagger: see `ParsingConfig`, and `config.py` of the folders here.
+    They are a tagger's values: for others see `ParsingConfig`, and `config.py` of the
+    folders here.
     """
 
     output: str
@@ -102,7 +103,7 @@ class CrossViewConfig:
     max_unlabelled: int = 1_000_000
     """Unlabelled sentences to use, at most; a million takes about 200 MB of memory."""
     labelled_first: int | None = None
-    """Updates on what is labelled alone, before --unlabelled has its turn. With any,
+    """Updates on labelled text alone, before --unlabelled has its turn. With any,
     auxiliary modules learn labels, too, by gradients that end at what they read and
     count in `clip_norm`. If not given, new networks have a fifth of --steps, because a
     module that has learned nothing yet teaches errors, or pulls at the states of all;
@@ -158,8 +159,8 @@ class CrossViewConfig:
     """Dropout rate of words' vectors and LSTMs' outputs on labelled sentences, 0.5 if
     not given; of a pretrained encoder and its head on all sentences, 0.1."""
     unlabelled_dropout: float | None = None
-    """That on unlabelled ones, 0.2, in the thesis's table 0.8; of what the auxiliary
-    modules read of a pretrained encoder, 0.1."""
+    """Dropout rate on unlabelled sentences, 0.2, in the thesis's table 0.8; of the
+    states that auxiliary modules read of a pretrained encoder, 0.1."""
     label_smoothing: float = 0.1
     """Label smoothing of the known tags."""
     dtype: Literal["float32", "mixed_bfloat16", "auto"] = "float32"
@@ -178,8 +179,8 @@ class CrossViewConfig:
 
     #: Fields that may differ when a run is continued.
     MAY_CHANGE = ("output", "wandb", "mlflow")
-    #: Fields that name files, also those of recipes: a continued run compares what is
-    #: in them, since a project may have been moved.
+    #: Fields that name files, also recipes' fields: a continued run compares the
+    #: files' content, since a project may have been moved.
     FILES = (
         *("unlabelled", "text_column", "word_vectors"),
         *("train", "dev", "test", "task_file"),
@@ -209,8 +210,8 @@ class CrossViewConfig:
         defaults = PRETRAINED if pretrained else PUBLISHED
         missing = {n: v for n, v in defaults.items() if getattr(self, n) is None}
         if self.labelled_first is None:
-            known = pretrained or self.preset not in PRESETS
-            share = 0 if known else self.LABELLED_SHARE
+            is_trained = pretrained or self.preset not in PRESETS
+            share = 0 if is_trained else self.LABELLED_SHARE
             missing["labelled_first"] = int(share * self.steps)
         if self.dtype == "auto":
             from keras_corrupt.devices import precision  # help needs no Keras
@@ -225,14 +226,14 @@ class CrossViewConfig:
 
     def files(self):
         """Returns split -> its files, of the fields that recipes have for them."""
-        found = {split: getattr(self, split) for split in ("train", "dev", "test")}
-        return {split: files for split, files in found.items() if files}
+        files_of = {split: getattr(self, split) for split in ("train", "dev", "test")}
+        return {split: files for split, files in files_of.items() if files}
 
     def model_arguments(self):
         """Returns the fields that are arguments of the model."""
         fields = (*OF_ALL_MODELS, *self.OF_MODEL)
-        found = {name: getattr(self, name) for name in fields}
-        return found if self.unlabelled else found | {"views": ()}
+        arguments = {name: getattr(self, name) for name in fields}
+        return arguments if self.unlabelled else arguments | {"views": ()}
 
     def check(self):
         """Raises a `ValueError` for a setting that cannot work; names the flag."""
@@ -286,7 +287,7 @@ class CrossViewConfig:
 
 @dataclasses.dataclass(frozen=True)
 class ParsingConfig(CrossViewConfig):
-    """That of a parser, where the thesis's values differ."""
+    """The settings of a parser, where the thesis's values differ."""
 
     views: tuple[Literal[(*VIEW_PAIRS, *BASELINES)], ...] = VIEW_PAIRS
     """What the auxiliary modules see of a candidate edge's head and dependent. With

@@ -100,7 +100,7 @@ class SentenceSetup:
         """Returns the model, compiled, its optimizer built.
 
         Args:
-            checkpoints: Those of the run.
+            checkpoints: Checkpoints of the run.
         """
         return build(self.tasks[0], self.start, self.config)
 
@@ -137,7 +137,7 @@ class SentenceSetup:
         return {
             "labelled": f"{len(kinds[0].sentences):,} sentences{skipped}{unseen}",
             "unlabelled": f"{len(kinds[1].sentences):,} sentences, "
-            f"{len(model.views)} views{self.unlabelled.left_out}"
+            f"{len(model.views)} views{self.unlabelled.omissions}"
             if len(kinds) > 1
             else "none: the primary module learns alone",
             "vocabulary": model.reads,
@@ -200,9 +200,9 @@ def unlabelled_of(config):
         on_bad_rows=config.on_bad_rows,
         text_column=config.text_column,
     )
-    found = unlabelled_sentences(corpus, config.in_words)
-    sentences = Sentences(islice(found, config.max_unlabelled))
-    sentences.left_out = describe_left_out(corpus.left_out, *corpus.skipped)
+    stream = unlabelled_sentences(corpus, config.in_words)
+    sentences = Sentences(islice(stream, config.max_unlabelled))
+    sentences.omissions = describe_left_out(corpus.left_out, *corpus.skipped)
     return sentences
 
 

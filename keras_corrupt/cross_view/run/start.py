@@ -27,15 +27,15 @@ def start_class(task, preset):
     """
     if preset in PRESETS:
         return None
-    known = ", ".join(PRESETS)
+    names = ", ".join(PRESETS)
     if task.kind != "translation":
-        known += ", nor a tagger or parser of a run"
+        names += ", nor a tagger or parser of a run"
         with contextlib.suppress(ValueError):
             return Preset.open(preset, TRAINED).model_class
     if task.kind == "tagging":
         return TokenTagger
     raise ValueError(
-        f"`preset` is of a network that reads words; {preset!r} is none of {known}."
+        f"`preset` is of a network that reads words; {preset!r} is none of {names}."
     )
 
 

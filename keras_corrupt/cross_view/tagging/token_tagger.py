@@ -31,7 +31,7 @@ class CrossViewTokenTagger(CrossViewModel):
 
     It reads what the tagger reads, `next_starts`, `[batch, length]`, at each word's
     first piece where the next word begins or `[SEP]` is, and what `CrossViewModel`
-    says. What is saved is the tagger: load it with `TokenTagger.from_preset`.
+    says. Only the tagger is saved: load it with `TokenTagger.from_preset`.
 
     With all views an unlabelled batch costs ten forward passes, not three: it trains on
     three and takes its targets from one.
@@ -39,8 +39,8 @@ class CrossViewTokenTagger(CrossViewModel):
     Args:
         tagger: The `TokenTagger`. Its head is the primary module.
         views: See `CrossViewModel`.
-        unlabelled_dropout: Dropout rate of what the auxiliary modules read, beside
-            that of the tagger itself.
+        unlabelled_dropout: Dropout rate of the states that the auxiliary modules read,
+            beside the dropout of the tagger itself.
         label_smoothing: See `CrossViewModel`.
         kwargs: Others of `CrossViewModel`.
 
@@ -97,7 +97,7 @@ class CrossViewTokenTagger(CrossViewModel):
     def without_some_words(self, inputs):
         token_ids, starts = inputs["token_ids"], inputs["word_starts"]
         drawn = keras.random.uniform(ops.shape(starts), seed=self.seed_generator)
-        # Each piece has what is drawn for its word; [CLS] and [SEP] are of none.
+        # Each piece has the number drawn for its word; [CLS] and [SEP] are of none.
         word = ops.cumsum(starts, axis=1)
         removed = ops.take_along_axis(drawn, word, axis=1) < self.word_dropout
         of_word = ops.cast(inputs["padding_mask"], "bool")
@@ -124,16 +124,16 @@ class CrossViewTokenTagger(CrossViewModel):
             for attention in sorted(self.directions)
         }
         following = inputs["next_starts"]
-        found = {"full": hidden}
+        states_of = {"full": hidden}
         if "left_to_right" in passes:
             forward = passes["left_to_right"]
-            found["forward"] = at(following - 1, forward)
-            found["future"] = ops.roll(forward, 1, axis=1)
+            states_of["forward"] = at(following - 1, forward)
+            states_of["future"] = ops.roll(forward, 1, axis=1)
         if "right_to_left" in passes:
             backward = passes["right_to_left"]
-            found["backward"] = backward
-            found["past"] = at(following, backward)
-        return found
+            states_of["backward"] = backward
+            states_of["past"] = at(following, backward)
+        return states_of
 
     def words(self, inputs):
         return inputs["word_starts"]

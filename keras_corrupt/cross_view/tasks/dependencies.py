@@ -15,8 +15,8 @@ _ID, _FORM, _UPOS, _HEAD, _DEPREL, _DEPS = 0, 1, 3, 6, 7, 8
 # Multi-word tokens and empty nodes, which are no words of the tree.
 _NO_WORD = re.compile(r"[0-9]+[-.][0-9]+")
 
-#: Tags of what is not counted without punctuation: Universal Dependencies', and those
-#: that the Penn Treebank's evaluation leaves out.
+#: Tags of words that are not counted without punctuation: Universal Dependencies' tag,
+#: and the tags that the Penn Treebank's evaluation leaves out.
 PUNCTUATION = frozenset({"PUNCT", "``", "''", ":", ",", "."})
 
 
@@ -50,7 +50,7 @@ class DependencyTask(Task):
 
     Args:
         name: The task's name in results.
-        files: Split name -> path; see `Task.splits` and `read_dependencies`. Of a
+        files: Split name -> path; see `Task.splits` and `read_dependencies`. For a
             split whose name begins with `"test"`, a file without trees will do.
         punctuation: Whether metrics count punctuation, as they do for Universal
             Dependencies, not for the Penn Treebank.
@@ -87,13 +87,13 @@ class DependencyTask(Task):
         """
         total = heads = edges = 0
         columns = split.examples, split.labels, predictions, split.counted
-        for words, known, found, counted in zip(*columns, strict=True):
-            if len(words) != len(found):
+        for words, gold, predicted, counted in zip(*columns, strict=True):
+            if len(words) != len(predicted):
                 raise ValueError(
-                    f"`predictions` has {len(found)} heads for the {len(words)} words "
-                    f"{words!r}; give one for each."
+                    f"`predictions` has {len(predicted)} heads for the {len(words)} "
+                    f"words {words!r}; give one for each."
                 )
-            pairs = zip(known, found, strict=True)
+            pairs = zip(gold, predicted, strict=True)
             pairs = [
                 pair for pair, counts in zip(pairs, counted, strict=True) if counts
             ]
@@ -119,12 +119,12 @@ class DependencyTask(Task):
             offset: counts.most_common(1)[0][0] if counts else ""
             for offset, counts in relations.items()
         }
-        found = []
+        trees = []
         for words in split.examples:
             tree = [(i + step, most[step]) for i in range(1, len(words) + 1)]
             tree[0 if step < 0 else -1] = (0, most["root"])
-            found.append(tree)
-        return found
+            trees.append(tree)
+        return trees
 
     def failure(self, predictions, split):
         """Says whether all relations are the same one, or none is right.

@@ -171,16 +171,16 @@ def _size(shape):
 
 
 def _files(paths):
-    found = []
+    matches = []
     for path in [paths] if isinstance(paths, (str, os.PathLike)) else paths:
         path = os.fspath(path)
         files = [path] if os.path.exists(path) else sorted(glob.glob(path))
         if not any(map(os.path.isfile, files)):
             raise FileNotFoundError(f"{path} is not a file.")
-        found += files
-    if not found:
+        matches += files
+    if not matches:
         raise ValueError("`paths` is empty: name a file of images.")
-    return found
+    return matches
 
 
 def _read(path):

@@ -67,11 +67,11 @@ def tree(words):
     [(2, 'short'), (3, 'long'), (0, 'root'), (3, 'short')]
     """
     root = max(range(len(words)), key=lambda i: len(words[i])) + 1
-    found, following = [], root
+    edges, following = [], root
     for i in range(len(words), 0, -1):
         long = len(words[i - 1]) > 3
-        found.append((root, "long") if long else (following, "short"))
+        edges.append((root, "long") if long else (following, "short"))
         following = i if long else following
-    found.reverse()
-    found[root - 1] = 0, "root"
-    return found
+    edges.reverse()
+    edges[root - 1] = 0, "root"
+    return edges

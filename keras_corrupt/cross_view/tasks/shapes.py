@@ -2,7 +2,7 @@
 
 import numpy as np
 
-#: What is drawn; a shape's label is its place.
+#: The shapes that are drawn; a shape's label is its place.
 SHAPES = ("disc", "square", "cross", "ring")
 
 

@@ -22,7 +22,7 @@ class TranslationTask(Task):
     Args:
         name: The task's name in results.
         files: Split name -> paths of the sentences and of their translations; see
-            `Task.splits` and `read_parallel`. Of a split whose name begins with
+            `Task.splits` and `read_parallel`. For a split whose name begins with
             `"test"`, the sentences alone will do.
         in_words: Whether words are what stands between spaces, in all files. Otherwise
             plain text is divided: sentences by rules for English, translations at
@@ -81,15 +81,15 @@ class TranslationTask(Task):
         )
         self.splits["train"] = train
         counts = Counter(word for words in translations for word in words)
-        known = [word for word, count in counts.items() if count >= min_count]
-        if not known:
+        vocabulary = [word for word, count in counts.items() if count >= min_count]
+        if not vocabulary:
             raise ValueError(
                 f"{files['train'][1]} has no word {min_count} times: with "
                 f"`min_count={min_count}` there is nothing to learn. Give more "
                 "sentences, or lower it."
             )
-        known.sort(key=lambda word: (-counts[word], word))
-        self.model_arguments = {"labels": known, "in_words": in_words}
+        vocabulary.sort(key=lambda word: (-counts[word], word))
+        self.model_arguments = {"labels": vocabulary, "in_words": in_words}
         self._usual = _usual(train.labels, translations, counts)
 
     def metrics(self, predictions, split):
@@ -186,8 +186,8 @@ def _text_lines(path):
     for number, line in enumerate(lines, 1):
         if not line:
             raise ValueError(
-                f"{path}:{number} is empty. Remove the line, and that of the other "
-                "language."
+                f"{path}:{number} is empty. Remove the line, and the other "
+                "language's line."
             )
         if "\0" in line:
             raise ValueError(
@@ -219,8 +219,8 @@ def _without_long(train, translations, max_length, path):
     if not all(kept):
         reason = f"more than {max_length} words"
         skipped[reason] = len(kept) - sum(kept), f"{path}:{kept.index(False) + 1}"
-    found = Split(those(train.examples), those(train.labels), skipped=skipped)
-    return found, those(translations)
+    short = Split(those(train.examples), those(train.labels), skipped=skipped)
+    return short, those(translations)
 
 
 def _usual(texts, translations, counts):

@@ -29,11 +29,11 @@ def split_joined(text):
     >>> split_joined("Er sagt (leise): Nein!")
     ['Er', 'sagt', '(', '￭leise', '￭)', '￭:', 'Nein', '￭!']
     """
-    found, end = [], None
+    parts, end = [], None
     for match in _PART.finditer(text.replace(JOINED, "")):
-        found.append((JOINED if match.start() == end else "") + match[0])
+        parts.append((JOINED if match.start() == end else "") + match[0])
         end = match.end()
-    return found
+    return parts
 
 
 def join_words(words):

@@ -89,8 +89,8 @@ class WordBatches(SentenceBatches):
         """Returns inputs and tags of some sentences."""
         tags = np.full((self.batch_size, length), -1, "int32")
         for row, i in zip(tags, rows, strict=False):
-            known = self.tags(i)
-            row[: len(known)] = known
+            tags_of_row = self.tags(i)
+            row[: len(tags_of_row)] = tags_of_row
         return self.words(rows, length), tags
 
     def words(self, rows, length):

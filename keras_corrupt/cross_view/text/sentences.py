@@ -43,16 +43,16 @@ def unlabelled_sentences(corpus, in_words=False, min_length=4, max_length=100):
     Raises:
         CorpusError: A source cannot be read, or the corpus has no sentence.
     """
-    found = False
+    any_sentence = False
     for source in corpus:
         for _, line in source.lines():
             if not in_words and line.rstrip(" \t\"'”’)]")[-1:] not in (".", "!", "?"):
                 continue
             for words in [line.split()] if in_words else split_text(line):
                 if min_length <= len(words) <= max_length:
-                    found = True
+                    any_sentence = True
                     yield words
-    if not found:
+    if not any_sentence:
         names = ", ".join(source.name for source in corpus)
         raise CorpusError(f"{names}: there is no sentence of plain text.")
 
@@ -67,10 +67,10 @@ class Sentences:
         forms: The different words.
         ids: int32 `[words of all sentences]`, indices into `forms`.
         starts: int64 `[sentences + 1]`: where each begins, and where the last ends.
-        left_out: What of their text was not read, for a banner.
+        omissions: A note of text that was not read, for a banner.
     """
 
-    left_out = ""
+    omissions = ""
 
     def __init__(self, sentences):
         index, ids, lengths = {}, array("i"), []
@@ -111,15 +111,15 @@ class Sentences:
         [0, 2, 3, 3, 4]
         """
         ends = np.concatenate([[0], np.cumsum(sizes[self.ids])])
-        found = copy.copy(self)
+        divided = copy.copy(self)
         further = [
             self.starts[row] + start
             for row in np.flatnonzero(np.diff(ends[self.starts]) > room)
             for start, _ in windows(sizes[self.of(row)], room)[1:]
         ]
         starts = np.concatenate([self.starts, np.array(further, "int64")])
-        found.starts = np.sort(starts)
-        return found
+        divided.starts = np.sort(starts)
+        return divided
 
     def padded(self, rows, length):
         """Returns the ids of some sentences, int32 `[rows, length]`, padded with -1."""

@@ -7,7 +7,7 @@ import numpy as np
 
 
 def form_of(word):
-    """Returns what is looked up of a word: in lower case, each digit as 0.
+    """Returns the form in which a word is looked up: in lower case, each digit as 0.
 
     The release of Clark's thesis does so; the characters tell numbers apart.
 
@@ -20,10 +20,10 @@ def form_of(word):
 class WordVocabulary:
     """Gives ids to words, by their `form_of`, and to their characters.
 
-    Word ids are 0 for padding, 1 for a word that is not known, from 2 on those of
-    `words`, and `removed_id` for one that was removed. Character ids are 0 for padding,
-    1 for one that is not known, 2 and 3 for a word's beginning and end, and from 4 on
-    those of `characters`.
+    Word ids are 0 for padding, 1 for a word that is not known, from 2 on for `words`,
+    and `removed_id` for one that was removed. Character ids are 0 for padding, 1 for
+    one that is not known, 2 and 3 for a word's beginning and end, and from 4 on for
+    `characters`.
 
     Args:
         words: Words, each once; of those that have one form, the first one is known.
@@ -72,10 +72,10 @@ class WordVocabulary:
             for character in set(word):
                 characters[character] += count
         by_frequency = sorted(words, key=lambda word: (-words[word], word))
-        kept = [word for word in by_frequency if words[word] >= min_count]
-        known = sorted(c for c in characters if characters[c] >= min_count)
-        kept = dict.fromkeys([*kept, *more])
-        return cls([*kept][:size], known)
+        kept_words = [word for word in by_frequency if words[word] >= min_count]
+        kept_characters = sorted(c for c in characters if characters[c] >= min_count)
+        kept_words = dict.fromkeys([*kept_words, *more])
+        return cls([*kept_words][:size], kept_characters)
 
     @property
     def num_words(self):

@@ -15,13 +15,13 @@ def first_words(path, number, size):
 
     There are `number` at most; see `read_word_vectors` for the file and its errors.
     """
-    found = {}
+    forms = {}
     with errors_naming(path):
         for _, form, _ in entries(path, size):
-            if len(found) == number:
+            if len(forms) == number:
                 break
-            found[form] = True
-    return [*found]
+            forms[form] = True
+    return [*forms]
 
 
 def read_word_vectors(path, words, size):
@@ -43,21 +43,21 @@ def read_word_vectors(path, words, size):
     Raises:
         ValueError: The file is missing or damaged, or its vectors have another width.
     """
-    wanted, found = set(words), {}
+    forms, vectors = set(words), {}
     with errors_naming(path):
         for line, form, numbers in entries(path, size):
-            if form in wanted and form not in found:
+            if form in forms and form not in vectors:
                 try:
-                    found[form] = np.array(numbers, "float32")
+                    vectors[form] = np.array(numbers, "float32")
                 except ValueError as error:
                     raise ValueError(f"line {line}: {error}") from error
-                if not np.isfinite(found[form]).all():
+                if not np.isfinite(vectors[form]).all():
                     raise ValueError(f"line {line} has a number that is not finite")
-    if not found:
+    if not vectors:
         raise ValueError(
-            f"The word vectors {path} have none of the {len(wanted)} words."
+            f"The word vectors {path} have none of the {len(forms)} words."
         )
-    return found
+    return vectors
 
 
 def entries(path, size):
@@ -94,7 +94,7 @@ def entries(path, size):
 
 @contextlib.contextmanager
 def errors_naming(path):
-    """Raises what is wrong with a file as a `ValueError` that names it."""
+    """Raises a file's faults as a `ValueError` that names it."""
     if not os.path.isfile(path):
         raise ValueError(f"The word vectors {path} are not a file.")
     try:

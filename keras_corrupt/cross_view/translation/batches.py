@@ -18,11 +18,11 @@ class TranslationBatches(WordBatches):
 
         Without translations it is 1, and there is no target.
         """
-        found = [] if self.labels is None else [self.labels[row] for row in rows]
-        longest = max(map(len, found), default=1)
-        if found:
+        translations = [] if self.labels is None else [self.labels[row] for row in rows]
+        longest = max(map(len, translations), default=1)
+        if translations:
             longest = next((n for n in LENGTHS if n >= longest), longest)
         targets = np.full((self.batch_size, longest), -1, "int32")
-        for row, classes in zip(targets, found, strict=False):
+        for row, classes in zip(targets, translations, strict=False):
             row[: len(classes)] = classes
         return {**self.words(rows, length), "target_ids": targets}, targets

@@ -36,7 +36,7 @@ def beam_search(
     """
     batch = ops.shape(limits)[0]
     kept = (batch, beam_size)
-    found = ops.full((*kept, length), end_id, dtype="int32")
+    sequences = ops.full((*kept, length), end_id, dtype="int32")
     last = ops.full(kept, first_id, dtype="int32")
     # All are the same at first: one goes on.
     sums = ops.where(ops.arange(beam_size) == 0, 0.0, IMPOSSIBLE)
@@ -48,13 +48,13 @@ def beam_search(
         share = (5.0 + ops.cast(sizes, "float32")) / 6.0
         return sums / ops.power(share, length_penalty)
 
-    def goes_on(t, found, last, sums, sizes, ended, *states):
+    def goes_on(t, sequences, last, sums, sizes, ended, *states):
         others = ops.where(ended, IMPOSSIBLE, score(sums, limits))
         best = score(sums, sizes)[:, 0] >= ops.max(others, axis=1)
         over = ops.all(ops.logical_and(ended[:, 0], best))
         return ops.logical_and(t < length, ops.logical_not(over))
 
-    def extend(t, found, last, sums, sizes, ended, *states):
+    def extend(t, sequences, last, sums, sizes, ended, *states):
         logits, states = step(last, list(states))
         ways = ops.log_softmax(ops.cast(logits, "float32"), axis=-1)
         classes = logits.shape[-1]
@@ -62,8 +62,8 @@ def beam_search(
         only_end = ops.where(is_end, 0.0, IMPOSSIBLE)  # at no cost
         ways = ops.where(ended[..., None], only_end, ways)
         must_end = ops.logical_and(t + 1 >= limits, ops.logical_not(ended))
-        no_way = ops.logical_and(must_end[..., None], ops.logical_not(is_end))
-        ways = sums[..., None] + ops.where(no_way, IMPOSSIBLE, ways)
+        forbidden = ops.logical_and(must_end[..., None], ops.logical_not(is_end))
+        ways = sums[..., None] + ops.where(forbidden, IMPOSSIBLE, ways)
         sizes = sizes + ops.cast(ops.logical_not(ended), "int32")
         flat = (batch, beam_size * classes)
         _, best = ops.top_k(ops.reshape(score(ways, sizes[..., None]), flat), beam_size)
@@ -71,18 +71,18 @@ def beam_search(
         parents, last = best // classes, best % classes
 
         def of_parents(x):
-            taken = ops.take_along_axis(x, parents[..., None], axis=1)
-            return ops.reshape(taken, ops.shape(x))
+            rows = ops.take_along_axis(x, parents[..., None], axis=1)
+            return ops.reshape(rows, ops.shape(x))
 
-        here = ops.arange(length, dtype="int32") == t
-        found = ops.where(here, last[..., None], of_parents(found))
+        is_now = ops.arange(length, dtype="int32") == t
+        sequences = ops.where(is_now, last[..., None], of_parents(sequences))
         sums = ops.take_along_axis(ops.reshape(ways, flat), best, axis=1)
         sizes, ended = (ops.take_along_axis(x, parents, axis=1) for x in (sizes, ended))
         ended = ops.logical_or(ended, last == end_id)
-        return t + 1, found, last, sums, sizes, ended, *map(of_parents, states)
+        return t + 1, sequences, last, sums, sizes, ended, *map(of_parents, states)
 
     t = ops.zeros((), "int32")
-    start = (t, found, last, sums, sizes, ended, *states)
-    _, found, _, sums, sizes, *_ = ops.while_loop(goes_on, extend, start)
+    start = (t, sequences, last, sums, sizes, ended, *states)
+    _, sequences, _, sums, sizes, *_ = ops.while_loop(goes_on, extend, start)
     means = sums / ops.cast(sizes, "float32")
-    return found[:, 0], score(sums, sizes)[:, 0], means[:, 0]
+    return sequences[:, 0], score(sums, sizes)[:, 0], means[:, 0]

@@ -11,7 +11,7 @@ from keras_corrupt.cross_view.views import TRANSLATION_VIEWS
 
 @dataclasses.dataclass(frozen=True)
 class TranslationConfig(CrossViewConfig):
-    """That of a translator, where the thesis's values differ."""
+    """The settings of a translator, where the thesis's values differ."""
 
     in_words: bool = False
     """Whether words are what stands between spaces, in all files, of which each line is

@@ -148,11 +148,11 @@ class Decoder(keras.layers.Layer):
         Returns the last LSTM's output, `[..., projection]`, and the next states: each
         LSTM's output and cell.
         """
-        x, found = self.embedding(word_ids), []
+        x, new_states = self.embedding(word_ids), []
         for lstm, state in zip(self.lstms, states, strict=True):
-            found.append(lstm.step(x, state))
-            x = found[-1][0]
-        return x, found
+            new_states.append(lstm.step(x, state))
+            x = new_states[-1][0]
+        return x, new_states
 
     def call(self, word_ids, states, dropout_rates=None):
         """Reads translations.

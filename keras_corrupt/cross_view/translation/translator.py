@@ -34,14 +34,14 @@ class CrossViewTranslator(WordModel):
     their own attention and softmax. On a sentence without a translation they learn
     what the primary decoder finds by beam search, without dropout. `"future"` predicts
     a word from the attention vector before the word's own, a translation's first word
-    from that of the LSTMs' first states.
+    from the attention vector of the LSTMs' first states.
 
     Its inputs are `WordModel`'s inputs and, for training, `target_ids`, `[batch,
     target length]`: the classes of the translations' words, then `END`; -1 is padding,
     and stands alone where there is no translation. Without them it searches.
 
     Args:
-        words: See `WordModel`; so for `characters` and what is not listed.
+        words: See `WordModel`, as for all arguments that are not listed.
         characters: See there.
         labels: The words of translations that have a class.
         in_words: Whether words are what stands between spaces, in sentences that are
@@ -131,20 +131,20 @@ class CrossViewTranslator(WordModel):
 
     def module(self, name, width, hidden_size):
         rate = self.attention_dropout if name == "attention_dropout" else 0.0
-        made = AttentionModule(
+        module = AttentionModule(
             hidden_size, self.begin, rate, dtype=self.dtype_policy, name=name
         )
-        made.build(width, self.decoder.projection_size)
-        return made
+        module.build(width, self.decoder.projection_size)
+        return module
 
     def classes_of(self, labels):
         """Returns for each translation, a string, its words' classes and `END`."""
         class_of = {word: i for i, word in enumerate(self.labels, 2)}
-        found = []
+        all_classes = []
         for text in labels:
             classes = [class_of.get(word, UNKNOWN) for word in self.divided(text)]
-            found.append(np.array([*classes, END], "int32"))
-        return found
+            all_classes.append(np.array([*classes, END], "int32"))
+        return all_classes
 
     def divided(self, text):
         """Returns the words of a translation."""
@@ -217,12 +217,14 @@ class CrossViewTranslator(WordModel):
         return self.primary(encoded["source"], encoded["words"], encoded["states"])
 
     def auxiliary_logits(self, inputs, encoded):
-        found = {}
+        logits = {}
         for view, module in zip(self.module_views, self.auxiliary, strict=True):
             states = encoded["before" if view == "future" else "states"]
             seed = self.seed_generator if view == "attention_dropout" else None
-            found[view] = module(encoded["source"], encoded["words"], states, seed=seed)
-        return found
+            logits[view] = module(
+                encoded["source"], encoded["words"], states, seed=seed
+            )
+        return logits
 
     # === Translations that are found ===
 
@@ -262,8 +264,8 @@ class CrossViewTranslator(WordModel):
             # A batch is filled up with sentences of no word, which end at once.
             limits = ops.where(lengths > 0, self.limit(lengths), 1)
             sizes = limits, longest, beams, self.length_penalty
-            found, scores, means = beam_search(step, kept, self.begin, END, *sizes)
-            return found, scores, ops.exp(means)
+            ids, scores, means = beam_search(step, kept, self.begin, END, *sizes)
+            return ids, scores, ops.exp(means)
 
     # === Training ===
 
@@ -289,13 +291,13 @@ class CrossViewTranslator(WordModel):
         sure = probabilities >= self.confidence
         target_ids = ops.where(sure[:, None], target_ids, UNSURE)
         encoded = {**encoded, **self.read(inputs, encoded, target_ids, True)}
-        found = self.auxiliary_logits(inputs, encoded)
+        logits = self.auxiliary_logits(inputs, encoded)
         if "word_dropout" in self.views:
             removed = {**self.without_some_words(inputs), "target_ids": target_ids}
-            found["word_dropout"] = self.student(removed)
+            logits["word_dropout"] = self.student(removed)
         classes = ops.maximum(target_ids, 0)
         divergences = [
-            objective.hard_divergence(classes, found[view], self.target_smoothing)
+            objective.hard_divergence(classes, logits[view], self.target_smoothing)
             for view in self.views
         ]
         return [target_ids, *divergences]
@@ -310,14 +312,14 @@ class CrossViewTranslator(WordModel):
 
     def supervised_loss(self, inputs, classes, outputs):
         """Returns the mean over words of translations, of which an end is one, too."""
-        given = ops.cast(inputs["labelled"] == 1, "float32")[:, None]
-        words = given * ops.cast(classes >= 0, "float32")
+        has_translation = ops.cast(inputs["labelled"] == 1, "float32")[:, None]
+        words = has_translation * ops.cast(classes >= 0, "float32")
         logits, smoothing = outputs["logits"], self.label_smoothing
         loss = objective.supervised_loss(logits, classes, words, smoothing)
         return loss, ops.sum(words)
 
     def cross_view_loss(self, inputs, outputs):
-        """Returns the mean over words of what is found, ends included."""
+        """Returns the mean over words of the translations, ends included."""
         is_end = ops.cast(outputs["targets"] == END, "int32")
         until_end = ops.cumsum(is_end, axis=1) - is_end == 0
         sentences = ops.logical_and(
@@ -353,17 +355,17 @@ class CrossViewTranslator(WordModel):
                 check_text(sentence, f"sentences[{i}]")
                 sentence = (str.split if self.in_words else split_words)(sentence)
             divided.append(sentence)
-        found = [""] * len(divided)
+        translations = [""] * len(divided)
         batches = self.batches(Sentences(divided), batch_size=batch_size)
         for i, classes in self.predicted(batches, "target_ids", {"target_ids"}):
-            found[i] = self.decoded(classes) if divided[i] else ""
-        return found
+            translations[i] = self.decoded(classes) if divided[i] else ""
+        return translations
 
     def decoded(self, classes):
         """Returns the text of a translation.
 
         Args:
-            classes: Those of its words; the first `END` ends it.
+            classes: Classes of its words; the first `END` ends it.
         """
         words = []
         for index in classes:

@@ -28,7 +28,7 @@ class GlueTable(NamedTuple):
         texts: The column or the two columns of texts.
         label: The column of the label or score.
         labels: The labels, in the order of TFDS's numbers; `None` for scores.
-        metrics: The metrics of GLUE, that of the thesis (5.2) first.
+        metrics: The metrics of GLUE, the thesis's metric (5.2) first.
         tfds_texts: The texts in TFDS, where they have other names.
         id: The column of the number that the leaderboard knows a test example by.
     """

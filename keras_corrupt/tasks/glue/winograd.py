@@ -93,8 +93,8 @@ candidate='the cup')
             if words[i - n : i] == target[:n]
         )
         inside = target[before : len(target) - after]
-        known = set(inside) <= {*words, *DETERMINERS, "'s", "’s"}
-        enough = before + after >= 3 or known
+        plain = set(inside) <= {*words, *DETERMINERS, "'s", "’s"}
+        enough = before + after >= 3 or plain
         if inside == [word] or before + after <= best or not enough:
             continue
         best = before + after
@@ -122,12 +122,12 @@ def other_candidates(schema):
     """
     pronoun = schema.text[schema.start : schema.end]
     ending = re.search(r"['’]s$", schema.candidate)
-    taken = _content(schema.candidate)
+    own = _content(schema.candidate)
     phrases = {}
     for start, end in _phrases(schema.text):
         phrase = schema.text[start:end]
         content = _content(phrase)
-        if start < schema.end and schema.start < end or not content or content & taken:
+        if start < schema.end and schema.start < end or not content or content & own:
             continue
         phrase = _with_case_of(pronoun, phrase) + (ending.group() if ending else "")
         phrases.setdefault(phrase.lower(), phrase)
@@ -201,16 +201,18 @@ class WinogradTask(GlueTask):
         super().__init__("WNLI", source)
         train = self.splits["train"]
         self.model_arguments = {"fallback": majority_label(train.labels)}
-        found = {
+        usable = {
             name: [find_schema(*example) is not None for example in split.examples]
             for name, split in self.splits.items()
         }
-        self.without_pronoun = {name: rows.count(False) for name, rows in found.items()}
-        if not any(found["train"]):
+        self.without_pronoun = {
+            name: rows.count(False) for name, rows in usable.items()
+        }
+        if not any(usable["train"]):
             raise ValueError(f"No pronoun was found in WNLI's training rows, {source}.")
         if self.without_pronoun["train"]:
-            first = f"row {train.ids[found['train'].index(False)]}"
+            first = f"row {train.ids[usable['train'].index(False)]}"
             train.skipped["no pronoun found"] = (self.without_pronoun["train"], first)
         columns = (train.examples, train.labels, train.ids)
-        with_pronoun = ([*compress(values, found["train"])] for values in columns)
+        with_pronoun = ([*compress(values, usable["train"])] for values in columns)
         self.splits["train"] = Split(*with_pronoun, skipped=train.skipped)
