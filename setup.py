@@ -23,6 +23,7 @@ TEXT = [
 ]
 
 BEAM = ["apache-beam>=2.60"]
+DEMO = ["gradio>=5,<7"]
 HF_DATASETS = ["datasets>=3"]
 JAX = ["jax>=0.4.36"]
 MULTITASK = ["statsmodels>=0.14.4"]
@@ -65,6 +66,7 @@ setup(
             "*/*/*/model.safetensors",
         ],
     },
+    entry_points={"console_scripts": ["keras-corrupt = keras_corrupt.__main__:main"]},
     python_requires=">=3.11",
     install_requires=[
         f"{TENSORFLOW}>=2.20,<2.21",
@@ -95,6 +97,7 @@ setup(
             "psutil>=6",
             "transformers>=4.56",
         ],
+        "demo": DEMO,
         "gs": ["gcsfs>=2024.2"],
         "hf-datasets": HF_DATASETS,
         "hubs": ["huggingface-hub>=0.30", "kagglehub>=0.3"],
