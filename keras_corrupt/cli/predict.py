@@ -93,7 +93,7 @@ def load(model, task=None, system=None):
     """
     import keras
 
-    from keras_corrupt.presets import load_preset
+    from keras_corrupt.models import load_preset
     from keras_corrupt.presets.registry import import_class
 
     if system:
@@ -101,8 +101,8 @@ def load(model, task=None, system=None):
     loaded = load_preset(model, keras.Model)
     if not hasattr(loaded, "answering"):
         raise ValueError(
-            f"{model} is a {type(loaded).__name__}, which answers no rows of text. "
-            "Give a fine-tuned model, such as keras-corrupt finetune makes."
+            f"{model}: {type(loaded).__name__} answers no rows of text. Give a "
+            "fine-tuned model, such as keras-corrupt finetune makes."
         )
     return loaded.answering(task)
 

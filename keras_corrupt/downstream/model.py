@@ -311,9 +311,9 @@ class DownstreamModel(TextModel):
     def answering(self, task=None):
         """Returns the `Answering`: how the model, or its `task`, answers rows."""
         no_task(self, task)
-        return Answering(**self.row_format, answer=self._answer)
+        return Answering(**self.row_format, answer=self._answers)
 
-    def _answer(self, examples, batch_size=64):
+    def _answers(self, examples, batch_size=64):
         return self.written(*self._read(examples, batch_size))
 
     def _read(self, examples, batch_size):

@@ -163,11 +163,7 @@ class SentenceEncoder(DownstreamModel):
     def written(self, examples, predictions, features, outputs):
         """Returns the vector of each string, and the cosine of each pair."""
         return [
-            {
-                "cosine" if isinstance(found, float) else "vector": np.array(
-                    found
-                ).tolist()
-            }
+            {"cosine": found} if np.isscalar(found) else {"vector": found.tolist()}
             for found in predictions
         ]
 

@@ -256,9 +256,9 @@ class SpanExtractor(DownstreamModel):
         return Answer(*candidates[0], null_odds, candidates)
 
     def written(self, examples, predictions, features, outputs):
-        """Returns each answer, where it starts, its score, and how likely there is none.
+        """Returns each answer, its place and score, and the probability of no answer.
 
-        The answer is `""`, and starts nowhere, where none is more likely.
+        The answer is `""`, without a place, where no answer is more likely.
         """
         rows = []
         for found in predictions:

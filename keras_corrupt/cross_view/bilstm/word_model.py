@@ -165,9 +165,9 @@ class WordModel(PresetModel):
     def answering(self, task=None):
         """Returns how the model answers rows; see `DownstreamModel.answering`."""
         no_task(self, task)
-        return Answering(**self.row_format, answer=self._answer)
+        return Answering(**self.row_format, answer=self._answers)
 
-    def _answer(self, sentences, batch_size=64):
+    def _answers(self, sentences, batch_size=64):
         found = [self.written([], np.zeros((0, 1))) for _ in sentences]
         for i, logits in self._logits(sentences, batch_size):
             found[i] = self.written(self.decoded(logits), logits)

@@ -360,7 +360,7 @@ class CrossViewTranslator(WordModel):
             found[i] = self.decoded(classes) if divided[i] else ""
         return found
 
-    def _answer(self, sentences, batch_size=64):
+    def _answers(self, sentences, batch_size=64):
         found = self.predictions(sentences, batch_size)
         return [{"translation": text} for text in found]
 
