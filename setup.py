@@ -23,7 +23,7 @@ TEXT = [
 ]
 
 BEAM = ["apache-beam>=2.60"]
-DEMO = ["gradio>=5,<7"]
+DEMO = ["gradio>=6,<7"]
 HF_DATASETS = ["datasets>=3"]
 JAX = ["jax>=0.4.36"]
 MULTITASK = ["statsmodels>=0.14.4"]
