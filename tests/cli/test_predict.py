@@ -56,7 +56,7 @@ def json_lines(text):
 
 @pytest.mark.parametrize(("kind", "task"), CASES)
 def test_a_file_has_the_predictions(kind, task, made, run, tmp_path):
-    """Whatever the size of a batch; floats of other batches differ in the last digit."""
+    """Whatever the size of a batch, on which the last digit of a float may depend."""
     model, examples = made(kind), RAW[kind][task]
     answering = model.answering(task)
     with open("rows.jsonl", "w") as file:
