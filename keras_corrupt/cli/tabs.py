@@ -150,7 +150,7 @@ def likely(model, sentences):
 
 
 def nearest(model, sentence, sentences):
-    """Returns lines and the cosines of their vectors with a sentence's, nearest first."""
+    """Returns lines, and their cosines with a sentence, the nearest line first."""
     lines = _lines(sentences)
     vectors = scoring.embed_texts(model, [sentence, *lines])
     vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
