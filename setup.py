@@ -76,6 +76,7 @@ setup(
         "matplotlib>=3.8",
         "numba>=0.61",
         "numpy>=1.26",
+        "packaging>=23",
         "rapidfuzz>=3.9",
         "safetensors>=0.4",
         "scikit-learn>=1.5",

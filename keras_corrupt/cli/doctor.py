@@ -7,6 +7,7 @@ import sys
 from importlib import metadata
 
 import tyro
+from packaging.requirements import Requirement
 
 from keras_corrupt.commands.frame import command
 from keras_corrupt.devices.cpus import available_cpus
@@ -33,27 +34,38 @@ def doctor() -> None:
     except metadata.PackageNotFoundError:
         print("  not known: the package is not installed. Run pip install -e .")
         return
-    for extra, packages in sorted(extras(requirements).items()):
-        found = [f"{name} {_version(name)}" for name in packages]
-        missing = any(_version(name) == "missing" for name in packages)
-        print(f"  {extra:12} {'-' if missing else 'installed':10} {', '.join(found)}")
+    for extra, packages in extras(requirements).items():
+        states = [_state(package) for package in packages]
+        there = all(ready for ready, _ in states)
+        texts = ", ".join(text for _, text in states)
+        print(f"  {extra:12} {'installed' if there else '-':10} {texts}")
 
 
 def extras(requirements):
-    """Returns the names of the packages that each extra brings.
+    """Returns each extra's requirements for this machine, `packaging`'s.
 
     Args:
         requirements: Those of a package, as `importlib.metadata` has them.
 
-    >>> extras(["numpy>=1", "jax>=0.4; extra == 'jax'", 'a[b]<2; extra == "c"'])
-    {'jax': ['jax'], 'c': ['a']}
+    >>> [*extras(["numpy>=1", "jax>=0.4; extra == 'jax'", 'a[b]<2; extra == "c"'])]
+    ['c', 'jax']
     """
     found = {}
-    for requirement in requirements:
-        if extra := re.search(r"extra == ['\"]([\w-]+)['\"]", requirement):
-            name = re.match(r"[\w.-]+", requirement)[0]
-            found.setdefault(extra[1], []).append(name)
-    return found
+    for requirement in map(Requirement, requirements):
+        if extra := re.search(r'extra == "([^"]+)"', str(requirement.marker)):
+            if requirement.marker.evaluate({"extra": extra[1]}):
+                found.setdefault(extra[1], []).append(requirement)
+    return dict(sorted(found.items()))
+
+
+def _state(requirement):
+    """Returns whether a requirement is met, and what to say of it."""
+    version = _version(requirement.name)
+    if version == "missing":
+        return False, f"{requirement.name} {version}"
+    if not requirement.specifier.contains(version, prereleases=True):
+        return False, f"{requirement.name} {version}, not {requirement.specifier}"
+    return True, f"{requirement.name} {version}"
 
 
 def _version(name):

@@ -58,7 +58,8 @@ def test_a_file_of_ones_own_is_run(run, tmp_path, capsys):
 def test_the_doctor_knows_what_is_there(run, monkeypatch):
     requirements = [
         "keras>=3", "numpy; extra == 'a'", "no-such>1; extra == 'b'",
-        "keras; extra == 'b'",
+        "keras; extra == 'b'", "numpy<1; extra == 'c'",
+        "no-such; sys_platform == 'none' and extra == 'c'",
     ]  # fmt: skip
     monkeypatch.setattr(doctor.metadata, "requires", lambda name: requirements)
     code, text = run("doctor")
@@ -67,3 +68,4 @@ def test_the_doctor_knows_what_is_there(run, monkeypatch):
     assert re.search(r"^devices: .*\d+ CPU cores$", text, re.MULTILINE)
     assert re.search(r"^  a +installed +numpy \d", text, re.MULTILINE)
     assert re.search(r"^  b +- +no-such missing, keras \d", text, re.MULTILINE)
+    assert re.search(r"^  c +- +numpy [\d.]+, not <1$", text, re.MULTILINE)
