@@ -119,9 +119,9 @@ def suspicious(model, text):
     """Returns pieces that make up a text, and the words' probabilities to be replaced.
 
     >>> from keras_corrupt.models import load_preset
-    >>> pieces = suspicious(load_preset("tiny_en"), "He opened the slowly.")
-    >>> [piece for piece, probability in pieces if probability and probability > 0.5]
-    ['slowly']
+    >>> pieces = suspicious(load_preset("tiny_en"), SENTENCE)
+    >>> [piece for piece, probability in pieces if probability and probability > 0.8]
+    ['because']
     """
     (words,) = scoring.replaced_words(model, [text])
     pieces, end = [], 0
