@@ -36,12 +36,12 @@ def main(
             browser = playwright.chromium.launch(
                 executable_path=shutil.which("chromium"), args=["--no-sandbox"]
             )
-            page = browser.new_page(viewport={"width": 900, "height": 520})
+            page = browser.new_page(viewport={"width": 900, "height": 430})
             hosts = set()
             page.on("request", lambda asked: hosts.add(urlsplit(asked.url).hostname))
             page.goto(f"http://127.0.0.1:{port}/")
             page.get_by_role("button", name="Run").first.click()
-            page.get_by_text("because").last.wait_for()
+            page.locator(".score-token").first.wait_for(timeout=120_000)
             page.wait_for_timeout(1000)  # until what moves stands
             page.screenshot(path=output)
             print("hosts:", ", ".join(sorted(filter(None, hosts))))

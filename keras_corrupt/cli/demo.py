@@ -52,7 +52,9 @@ def demo(config):
     tabs = tabs_of(load_preset(config.preset, keras.Model))
     if not tabs:
         raise ValueError(f"{config.preset} does nothing that a page could show.")
+    print(f"http://{config.host}:{config.port} (Ctrl-C ends it)", flush=True)
     page(gradio, config.preset, tabs).launch(
+        quiet=not config.share,  # or the public address would not be seen
         server_name=config.host,
         server_port=config.port,
         share=config.share,
