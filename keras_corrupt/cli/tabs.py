@@ -133,18 +133,11 @@ def suspicious(model, text):
 
 def likely(model, sentences):
     """Returns the likelihoods of lines, the most likely word for word first."""
-    lines = _lines(sentences)
-    rows = [
-        [text, *scores]
-        for text, *scores in zip(
-            lines,
-            *(
-                np.round(scoring.score_sentences(model, lines, reduction), 3).tolist()
-                for reduction in likelihoods.REDUCTIONS
-            ),
-            strict=True,
-        )
-    ]
+    lines, rows = _lines(sentences), []
+    scored = scoring.token_scores(model, lines)
+    for text, (_, scores) in zip(lines, scored, strict=True):
+        total = float(scores.sum())
+        rows.append([text, round(total, 3), round(total / max(1, len(scores)), 3)])
     rows.sort(key=lambda row: -row[2])
     return Table(["sentence", "nats", "nats a token"], rows)
 

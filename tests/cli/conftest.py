@@ -58,7 +58,7 @@ RAW = {
     "vectors": {None: [*TEXTS, ("the cat", "a dog")]},
     "tagger": {None: SENTENCES},
     "parser": {None: SENTENCES},
-    "translator": {None: TEXTS},
+    "translator": {None: ["the cat", "", "a dog"]},
 }
 CASES = [(kind, task) for kind, tasks in RAW.items() for task in tasks]
 
