@@ -23,6 +23,7 @@ TEXT = [
 ]
 
 BEAM = ["apache-beam>=2.60"]
+DEMO = ["gradio>=6,<7"]
 HF_DATASETS = ["datasets>=3"]
 JAX = ["jax>=0.4.36"]
 MULTITASK = ["statsmodels>=0.14.4"]
@@ -65,6 +66,7 @@ setup(
             "*/*/*/model.safetensors",
         ],
     },
+    entry_points={"console_scripts": ["keras-corrupt = keras_corrupt.__main__:main"]},
     python_requires=">=3.11",
     install_requires=[
         f"{TENSORFLOW}>=2.20,<2.21",
@@ -74,6 +76,7 @@ setup(
         "matplotlib>=3.8",
         "numba>=0.61",
         "numpy>=1.26",
+        "packaging>=23",
         "rapidfuzz>=3.9",
         "safetensors>=0.4",
         "scikit-learn>=1.5",
@@ -95,6 +98,7 @@ setup(
             "psutil>=6",
             "transformers>=4.56",
         ],
+        "demo": DEMO,
         "gs": ["gcsfs>=2024.2"],
         "hf-datasets": HF_DATASETS,
         "hubs": ["huggingface-hub>=0.30", "kagglehub>=0.3"],

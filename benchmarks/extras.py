@@ -66,6 +66,11 @@ FEATURES = {
         f"cd {ROOT} && python -m benchmarks.finetune_speed --help",
         "usage",
     ),
+    "demo": Feature(
+        "keras-corrupt demo --port 7871 & curl -sf --retry 300 --retry-connrefused "
+        "--retry-delay 1 --retry-max-time 300 http://127.0.0.1:7871/config; kill $!",
+        "Replaced words",
+    ),
     "gs": Feature(
         f"{PREPARE} 'gs://no-such-bucket/*.txt' --output data",
         "cannot be read|no such file",

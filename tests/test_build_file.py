@@ -37,6 +37,7 @@ ROOMS = (
     "convert",
     "evaluation",
     "cpu_kernels",
+    "cli",
 )
 
 #: A system imports from no other system, and what systems share imports from none, but

@@ -40,6 +40,8 @@ def commands():
             words = shlex.split(line.partition(" < ")[0], comments=True)
             while words and re.match(r"\w+=", words[0]):  # environment variables
                 del words[0]
+            if words and words[0] == "keras-corrupt":
+                words[:1] = ["python", "-m", "keras_corrupt"]
             if words and words[0] == "python" and not {"-c", BEAM} & {*words}:
                 found[tuple(words[1:])] = None
     return list(found)
@@ -65,6 +67,9 @@ def parse(tmp_path, monkeypatch):
         subcommand_cli({name: inert(f) for name, f in functions.items()}, **kwargs)
         raise ParsedError
 
+    # `keras-corrupt pretrain` and `finetune` make a recipe the main module.
+    monkeypatch.setitem(sys.modules, "__main__", sys.modules["__main__"])
+    monkeypatch.setattr(sys, "path", [*sys.path])
     monkeypatch.setattr(tyro, "cli", parse_only)
     monkeypatch.setattr(tyro.extras, "subcommand_cli_from_dict", parse_subcommand_only)
     # Adaptation asks the preset for its system before it reads flags.

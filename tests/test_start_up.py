@@ -42,6 +42,8 @@ def test_help_needs_no_backend(monkeypatch, capsys):
     for command in ("convert", "data", "data prepare", "scoring", "scoring highlight"):
         room, *subcommand = command.split()
         commands.append(" ".join([f"keras_corrupt.{room}.__main__", *subcommand]))
+    for command in ("", "finetune", "predict", "score", "demo", "doctor"):
+        commands.append(f"keras_corrupt.__main__ {command}")
     for analysis in ("gradient_variance", "similarity"):
         commands.append(f"keras_corrupt.evaluation.{analysis}")
     ran = subprocess.run(

@@ -89,9 +89,9 @@ def convert(
 
 
 @command("Run the same command again: it begins anew.")
-def main() -> None:
-    """Runs the command line."""
-    tyro.cli(convert, prog="python -m keras_corrupt.convert", use_underscores=True)
+def main(prog: str = "python -m keras_corrupt.convert") -> None:
+    """Runs the command line of `prog`, the name of the program."""
+    tyro.cli(convert, prog=prog, use_underscores=True)
 
 
 if __name__ == "__main__":

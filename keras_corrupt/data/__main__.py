@@ -123,13 +123,19 @@ def _summary(info: DatasetInfo) -> str:
 
 
 @command("Run the same command again: it begins anew.")
-def main() -> None:
-    """Runs the command line."""
+def main(prog: str = "python -m keras_corrupt.data") -> None:
+    """Runs the command line of `prog`, the name of the program."""
     tyro.extras.subcommand_cli_from_dict(
         {"prepare": prepare, "show": show},
-        prog="python -m keras_corrupt.data",
+        prog=prog,
         use_underscores=True,
     )
+
+
+@command("Run the same command again: it begins anew.")
+def main_prepare(prog: str) -> None:
+    """Runs the command line of `prog`, which does nothing but prepare."""
+    tyro.cli(prepare, prog=prog, use_underscores=True)
 
 
 if __name__ == "__main__":

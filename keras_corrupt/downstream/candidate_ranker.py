@@ -4,6 +4,7 @@ The model reads a text with a candidate in the pronoun's place, and gives the
 candidate's tokens a high score if the pronoun means it.
 """
 
+import operator
 from collections import defaultdict
 
 import keras
@@ -41,6 +42,11 @@ class CandidateRanker(DownstreamModel):
 
     head_arguments = ("fallback",)
     further_inputs = ("candidate",)
+    # The candidates for a text's pronoun are compared.
+    row_format = {
+        "columns": ("text", "second_text"),
+        "group": operator.itemgetter(0),
+    }
 
     def __init__(self, encoder, tokenizer, fallback="0", **kwargs):
         super().__init__(encoder, tokenizer, **kwargs)
@@ -137,6 +143,19 @@ class CandidateRanker(DownstreamModel):
                 right = own > max(scores[i][1:], default=0.0)
             labels.append(LABELS[right])
         return labels
+
+    def written(self, examples, predictions, features, outputs):
+        """Returns each label, and the score of the sentence's candidate.
+
+        There is no score where no pronoun is found.
+        """
+        scores = {}
+        for feature, output in zip(features, outputs, strict=True):
+            scores.setdefault(feature.example, float(output["score"]))
+        return [
+            {"label": label, "score": scores.get(i)}
+            for i, label in enumerate(predictions)
+        ]
 
     def get_config(self):
         return {**super().get_config(), "fallback": self.fallback}

@@ -6,6 +6,7 @@ from typing import NamedTuple
 import numpy as np
 from keras import ops
 
+from keras_corrupt.downstream.answering import Answering, no_task
 from keras_corrupt.downstream.batches import make_batches
 from keras_corrupt.encoders import TextModel, TransformerEncoder
 from keras_corrupt.models.pretrainer import Pretrainer
@@ -101,6 +102,8 @@ class DownstreamModel(TextModel):
     target_name = None
     #: Names of the soft targets that have a row, or a number, for each token.
     soft_targets_of_tokens = ()
+    #: What `Answering` says of the model's examples, beside `answer`.
+    row_format = {"columns": ("text", "second_text"), "needed": 1}
 
     @classmethod
     def arguments_of(cls, start):
@@ -196,6 +199,13 @@ class DownstreamModel(TextModel):
             outputs: What `outputs` returned for those.
         """
         raise NotImplementedError
+
+    def written(self, examples, predictions, features, outputs):
+        """Returns predictions as a file has them: a dict for each, with JSON's values.
+
+        The arguments are those of `decode`, and what `decode` made of them.
+        """
+        return [{"prediction": prediction} for prediction in predictions]
 
     # === Training and prediction ===
 
@@ -296,11 +306,23 @@ class DownstreamModel(TextModel):
             ValueError: They are one text, and no list, or one is not of the model's
                 kind.
         """
+        return self._read(examples, batch_size)[1]
+
+    def answering(self, task=None):
+        """Returns the `Answering`: how the model, or its `task`, answers rows."""
+        no_task(self, task)
+        return Answering(**self.row_format, answer=self._answers)
+
+    def _answers(self, examples, batch_size=64):
+        return self.written(*self._read(examples, batch_size))
+
+    def _read(self, examples, batch_size):
         examples = listed(examples, "examples")
         if not examples:
-            return []
+            return [], [], [], []
         features = self.features(examples)
-        return self.decode(examples, features, self.outputs(features, batch_size))
+        outputs = self.outputs(features, batch_size)
+        return examples, self.decode(examples, features, outputs), features, outputs
 
     # === Presets ===
 

@@ -112,6 +112,14 @@ class MultiLabelClassifier(DownstreamModel):
             for row in scores
         ]
 
+    def written(self, examples, predictions, features, outputs):
+        """Returns each text's labels, and the probability of every label."""
+        rows = [probability(output["logits"]).tolist() for output in outputs]
+        return [
+            {"labels": names, "probabilities": dict(zip(self.labels, row, strict=True))}
+            for names, row in zip(predictions, rows, strict=True)
+        ]
+
     def probabilities(self, examples, batch_size=64):
         """Returns the probability of each label, float32 `[examples, labels]`."""
         outputs = self.outputs(self.features(examples), batch_size)

@@ -8,12 +8,14 @@ COCO-LM's table 4 fine-tunes so with 16 examples of each class.
 """
 
 import functools
+import zlib
 from collections import defaultdict
 
 import keras
 import numpy as np
 from keras import ops
 
+from keras_corrupt.downstream.answering import labelled
 from keras_corrupt.downstream.model import DownstreamModel, Feature
 from keras_corrupt.downstream.prompts import Template, demonstration_sets
 from keras_corrupt.downstream.soft_targets import cross_entropy, probabilities
@@ -152,9 +154,11 @@ class PromptClassifier(DownstreamModel):
         words = dict(zip(self.labels, self.word_ids, strict=True))
         texts, shown_texts = prompt.encode(examples), prompt.encode(shown)
         own = {} if labels is None else {e: i for i, e in enumerate(shown)}
-        rng, features = np.random.default_rng(0), []
+        features = []
         for i, example in enumerate(examples):
             target = {} if labels is None else self.target(labels[i])
+            # The text decides, not its place: a file is read in parts.
+            rng = np.random.default_rng(zlib.crc32("\0".join(example).encode()))
             for chosen in demonstration_sets(
                 shown_labels, self.num_contexts, own.get(example), rng
             ):
@@ -209,6 +213,16 @@ class PromptClassifier(DownstreamModel):
         """Returns a label for each example."""
         chances = self._averaged(features, outputs)
         return [self.labels[i] for i in chances.argmax(axis=1)]
+
+    @property
+    def row_format(self):
+        """The columns are those that the template has slots for."""
+        columns = super().row_format["columns"]
+        return {"columns": columns[: self.prompt.num_texts]}
+
+    def written(self, examples, predictions, features, outputs):
+        """Returns each label with all labels' probabilities."""
+        return labelled(predictions, self.labels, self._averaged(features, outputs))
 
     def probabilities(self, examples, batch_size=64):
         """Returns the probability of each class, float32 `[examples, classes]`."""

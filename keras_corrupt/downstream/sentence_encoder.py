@@ -160,6 +160,13 @@ class SentenceEncoder(DownstreamModel):
             vectors[feature.example].append(output["vectors"])
         return [v[0] if len(v) == 1 else float(v[0] @ v[1]) for v in vectors]
 
+    def written(self, examples, predictions, features, outputs):
+        """Returns the vector of each string, and the cosine of each pair."""
+        return [
+            {"cosine": found} if np.isscalar(found) else {"vector": found.tolist()}
+            for found in predictions
+        ]
+
     def get_config(self):
         return {
             **super().get_config(),

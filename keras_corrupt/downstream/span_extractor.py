@@ -68,6 +68,7 @@ class SpanExtractor(DownstreamModel):
     head_arguments = ("head_type", "answerability")
     further_inputs = ("selectable",)
     soft_targets_of_tokens = ("start", "end")
+    row_format = {"columns": ("question", "context")}
 
     def __init__(
         self,
@@ -253,6 +254,21 @@ class SpanExtractor(DownstreamModel):
             null_score = np.min([output["null_score"] for output in outputs])
             null_odds = float(self.head.null_odds(null_score, candidates[0][2]))
         return Answer(*candidates[0], null_odds, candidates)
+
+    def written(self, examples, predictions, features, outputs):
+        """Returns each answer, its place and score, and the probability of no answer.
+
+        The answer is `""`, without a place, where no answer is more likely.
+        """
+        rows = []
+        for found in predictions:
+            text = found.final_text()
+            start = found.start if text else None
+            row = {"answer": text, "start": start, "score": found.score}
+            if self.answerability:
+                row["null_probability"] = found.null_probability
+            rows.append(row)
+        return rows
 
     def answer(self, questions, contexts, threshold=0.5, batch_size=64):
         """Answers questions.

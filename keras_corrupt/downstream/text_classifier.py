@@ -4,6 +4,7 @@ import keras
 import numpy as np
 from keras import ops
 
+from keras_corrupt.downstream.answering import labelled
 from keras_corrupt.downstream.model import DownstreamModel
 from keras_corrupt.downstream.soft_targets import cross_entropy, probabilities
 from keras_corrupt.downstream.text_features import text_features
@@ -150,6 +151,13 @@ class TextClassifier(DownstreamModel):
             return [self.labels[i] for i in logits.argmax(axis=1)]
         low, high = self.score_range
         return (low + (high - low) * logits[:, 0]).clip(low, high).tolist()
+
+    def written(self, examples, predictions, features, outputs):
+        """Returns each label with all labels' probabilities, or each score."""
+        if self.labels is None:
+            return [{"score": score} for score in predictions]
+        rows = [probabilities(output["logits"]) for output in outputs]
+        return labelled(predictions, self.labels, rows)
 
     def probabilities(self, examples, batch_size=64):
         """Returns the probability of each label, float32 `[examples, labels]`."""

@@ -36,6 +36,7 @@ class TokenTagger(DownstreamModel):
     head_arguments = ("labels",)
     further_inputs = ("word_starts",)
     soft_targets_of_tokens = ("tag",)
+    row_format = {"columns": ("words",), "in_words": True}
 
     def __init__(self, encoder, tokenizer, labels, **kwargs):
         super().__init__(encoder, tokenizer, **kwargs)
@@ -149,10 +150,26 @@ class TokenTagger(DownstreamModel):
     def decode(self, examples, features, outputs):
         """Returns the tags of each example's words."""
         tags = [[] for _ in examples]
-        for feature, output in zip(features, outputs, strict=True):
-            logits = output["logits"][output["word_starts"] > 0]
-            tags[feature.example] += [self.labels[i] for i in logits.argmax(axis=1)]
+        for example, logits in self._of_words(features, outputs):
+            tags[example] += [self.labels[i] for i in logits.argmax(axis=1)]
         return tags
+
+    def written(self, examples, predictions, features, outputs):
+        """Returns each sentence's words, their tags and the tags' probabilities."""
+        chances = [[] for _ in examples]
+        for example, logits in self._of_words(features, outputs):
+            chances[example] += probabilities(logits).max(axis=1).tolist()
+        return [
+            {"words": list(words), "tags": tags, "probabilities": probable}
+            for words, tags, probable in zip(
+                examples, predictions, chances, strict=True
+            )
+        ]
+
+    def _of_words(self, features, outputs):
+        """Yields each window's example, and the logits of its words."""
+        for feature, output in zip(features, outputs, strict=True):
+            yield feature.example, output["logits"][output["word_starts"] > 0]
 
     def get_config(self):
         return {**super().get_config(), "labels": self.labels}

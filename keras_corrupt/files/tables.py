@@ -1,10 +1,11 @@
-"""How CSV and TSV files are cut into records: one way for all readers.
+"""How tables in CSV, TSV and JSON lines are cut into rows: one way for all readers.
 
 CSV has quotes, in which a cell may hold commas and ends of lines; TSV has none, as in
 GLUE.
 """
 
 import csv
+import json
 from collections.abc import Iterable, Iterator
 
 # Characters of a CSV cell; the `csv` module's own limit is 131,072.
@@ -38,6 +39,29 @@ def records(
             if len(cells) != width:
                 cells = BadRow("another number of fields than the first line")
         yield number, cells
+
+
+def json_records(
+    lines: Iterable[tuple[int, str]],
+) -> Iterator[tuple[int, dict | BadRow]]:
+    """Reads lines that are JSON objects, and passes over empty ones.
+
+    Args:
+        lines: Numbers and lines, as `text_lines` gives them.
+
+    Yields:
+        A line's number, and the object, or why it is bad.
+    """
+    for number, line in lines:
+        if not line.strip():
+            continue
+        try:
+            row = json.loads(line)
+        except (ValueError, RecursionError):
+            row = None
+        if not isinstance(row, dict):
+            row = BadRow("something else than a JSON object")
+        yield number, row
 
 
 def _tsv(lines):

@@ -12,7 +12,8 @@ import io
 import lzma
 import os
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from typing import IO
 
 from keras_corrupt.files.urls import opened
 
@@ -73,21 +74,45 @@ def text_lines(
     """
     if not os.path.isfile(path):
         raise FileNotFoundError(f"{path} is not a file.")
+    yield from _decoded(byte_lines(path), path, errors)
+
+
+def stream_lines(
+    stream: IO[bytes], name: str, errors: str = "strict"
+) -> Iterator[tuple[int, str]]:
+    """Streams the lines of what is open, such as a pipe, each as soon as it is there.
+
+    Args:
+        stream: The stream, of plain bytes.
+        name: What to call it in errors.
+        errors: As for `text_lines`.
+
+    Yields:
+        As `text_lines`.
+
+    Raises:
+        ValueError: If it is not UTF-8.
+    """
+    blocks = iter(lambda: stream.read1(_BLOCK_BYTES), b"")
+    yield from _decoded(_lines(blocks), name, errors)
+
+
+def _decoded(lines, name, errors):
     number = 0
     try:
-        for number, offset, line in byte_lines(path):
+        for number, offset, line in lines:
             try:
                 text = line.decode("utf-8", errors)
             except UnicodeDecodeError as error:
                 wrong = line[error.start : error.end]
                 raise ValueError(
-                    f"{path}:{number} is not UTF-8 text: byte {offset + error.start} "
+                    f"{name}:{number} is not UTF-8 text: byte {offset + error.start} "
                     f"is {wrong!r}. Convert the file to UTF-8."
                 ) from error
             yield number, text
     except DamagedFileError as error:
         raise ValueError(
-            f"{path} is damaged or cut short after line {number} ({error}). Copy it "
+            f"{name} is damaged or cut short after line {number} ({error}). Copy it "
             "again."
         ) from error
 
@@ -111,8 +136,12 @@ def byte_lines(
         DamagedFileError: If the compressed data is damaged or ends too early.
         OSError: If the file cannot be read.
     """
+    yield from _lines(_blocks(os.fspath(path)), max_bytes)
+
+
+def _lines(blocks, max_bytes=None):
     number, offset, rest = 1, 0, []
-    for block in _blocks_of_lines(os.fspath(path)):
+    for block in _whole_ends(blocks):
         for piece in block.splitlines(keepends=True):
             rest.append(piece)
             if piece.endswith((b"\n", b"\r")):
@@ -146,10 +175,10 @@ def _cut(line: bytes) -> int:
     return cut
 
 
-def _blocks_of_lines(path: str) -> Iterator[bytes]:
-    """Streams a file in blocks of which none ends between a CR and its LF."""
+def _whole_ends(blocks: Iterable[bytes]) -> Iterator[bytes]:
+    """Gives blocks of which none ends between a CR and its LF."""
     held = b""
-    for block in _blocks(path):
+    for block in blocks:
         block = held + block
         held = b"\r" if block.endswith(b"\r") else b""
         yield block.removesuffix(held)

@@ -193,6 +193,15 @@ class MultiTaskModel(DownstreamModel):
             for name, rows in examples.items()
         }
 
+    def answering(self, task=None):
+        """Returns how the model of a task answers; see `DownstreamModel`."""
+        if task is None:
+            raise ValueError(
+                "The model does several tasks: name the task to do, one of "
+                f"{', '.join(self.tasks)}."
+            )
+        return self.part(task).answering()
+
     def get_config(self):
         return {
             **super().get_config(),

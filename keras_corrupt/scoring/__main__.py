@@ -190,8 +190,8 @@ def _input_lines():
 
 
 @command("Run the same command again: it begins anew.")
-def main() -> None:
-    """Runs the command line."""
+def main(prog: str = "python -m keras_corrupt.scoring") -> None:
+    """Runs the command line of `prog`, the name of the program."""
     tyro.extras.subcommand_cli_from_dict(
         {
             "highlight": highlight,
@@ -200,7 +200,7 @@ def main() -> None:
             "rescore": rescore,
             "blimp": blimp,
         },
-        prog="python -m keras_corrupt.scoring",
+        prog=prog,
         use_underscores=True,
     )
 

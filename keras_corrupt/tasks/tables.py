@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 
-from keras_corrupt.files.tables import BadRow, records
+from keras_corrupt.files.tables import BadRow, json_records, records
 from keras_corrupt.files.text import text_lines
 from keras_corrupt.tasks.task import Split, describe_skipped
 from keras_corrupt.tasks.text_task import TextTask
@@ -218,17 +218,9 @@ def read_rows(path, header=True):
 
 def _json_rows(lines):
     names, rows = {}, []
-    for number, line in lines:
-        if not line.strip():
-            continue
-        try:
-            row = json.loads(line)
-        except (ValueError, RecursionError):
-            row = None
+    for number, row in json_records(lines):
         if isinstance(row, dict):
             names.update(dict.fromkeys(row))
-        else:
-            row = BadRow("something else than a JSON object")
         rows.append((f"line {number}", row))
     return list(names), rows
 

@@ -1,6 +1,7 @@
 """What models of words on the thesis's BiLSTM share (Clark's thesis, 4.2.1, 4.3.1)."""
 
 import keras
+import numpy as np
 from keras import ops
 
 from keras_corrupt.cross_view.bilstm.encoder import BiLSTMEncoder
@@ -10,6 +11,7 @@ from keras_corrupt.cross_view.presets import PRESETS
 from keras_corrupt.cross_view.text.batches import WordBatches
 from keras_corrupt.cross_view.text.sentences import Sentences
 from keras_corrupt.cross_view.text.vocabulary import WordVocabulary
+from keras_corrupt.downstream.answering import Answering, no_task
 from keras_corrupt.tokenizers.texts import word_lists
 
 
@@ -25,6 +27,8 @@ class WordModel(PresetModel):
       dict; `"full"` is the primary one's.
     - `decoded(logits)`, the prediction for each word of a sentence, from its logits,
       `[words, classes]`, in NumPy.
+    - `written(prediction, logits)`, what a file has of a sentence's prediction: a dict
+      of values that JSON has.
     - `module_parameters(width, hidden_size, num_labels)`, a class method: the number of
       the primary module's weights.
 
@@ -46,6 +50,8 @@ class WordModel(PresetModel):
     presets = PRESETS
     network_arguments = {"encoder": BiLSTMEncoder}
     usual_smoothing = 0.0
+    #: What `Answering` says of the model's examples, beside `answer`.
+    row_format = {"columns": ("words",), "in_words": True}
     tokenizer = None
 
     def __init__(
@@ -152,10 +158,29 @@ class WordModel(PresetModel):
         """Returns for each sentence, a list of words, a list with one for each word."""
         sentences = word_lists(sentences)
         found = [[] for _ in sentences]
+        for i, logits in self._logits(sentences, batch_size):
+            found[i] = self.decoded(logits)
+        return found
+
+    def answering(self, task=None):
+        """Returns how the model answers rows; see `DownstreamModel.answering`."""
+        no_task(self, task)
+        return Answering(**self.row_format, answer=self._answers)
+
+    def _answers(self, sentences, batch_size=64):
+        found = [self.written([], np.zeros((0, 1))) for _ in sentences]
+        for i, logits in self._logits(sentences, batch_size):
+            found[i] = self.written(self.decoded(logits), logits)
+        return [
+            {"words": list(words), **row}
+            for words, row in zip(sentences, found, strict=True)
+        ]
+
+    def _logits(self, sentences, batch_size):
+        """Yields the number and the logits, `[words, classes]`, of each sentence."""
         batches = self.batches(Sentences(sentences), batch_size=batch_size)
         for i, logits in self.predicted(batches):
-            found[i] = self.decoded(logits[: len(sentences[i])])
-        return found
+            yield i, logits[: len(sentences[i])]
 
     # === Presets ===
 

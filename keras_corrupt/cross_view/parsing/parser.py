@@ -140,6 +140,12 @@ class CrossViewParser(WordModel):
             for head, relations in zip(heads, scores, strict=True)
         ]
 
+    def written(self, prediction, logits):
+        return {
+            "heads": [int(head) for head, _ in prediction],
+            "relations": [relation for _, relation in prediction],
+        }
+
     @classmethod
     def module_parameters(cls, width, hidden_size, num_labels):
         edges = (num_labels + 1) * hidden_size**2

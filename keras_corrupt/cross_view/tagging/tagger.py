@@ -4,6 +4,7 @@ import keras
 from keras import ops
 
 from keras_corrupt.cross_view.bilstm.word_model import WordModel
+from keras_corrupt.downstream.soft_targets import probabilities
 
 
 def views_of(layers):
@@ -46,6 +47,10 @@ class CrossViewTagger(WordModel):
 
     def decoded(self, logits):
         return [self.labels[tag] for tag in logits.argmax(-1)]
+
+    def written(self, prediction, logits):
+        chances = probabilities(logits).max(axis=-1)
+        return {"tags": prediction, "probabilities": chances.tolist()}
 
     @classmethod
     def module_parameters(cls, width, hidden_size, num_labels):

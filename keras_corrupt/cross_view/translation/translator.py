@@ -69,6 +69,7 @@ class CrossViewTranslator(WordModel):
     known_views = TRANSLATION_VIEWS
     baselines = ("word_dropout",)
     presets = TRANSLATION_PRESETS
+    row_format = {"columns": ("text",)}
 
     def __init__(
         self,
@@ -360,6 +361,10 @@ class CrossViewTranslator(WordModel):
         for i, classes in self.predicted(batches, "target_ids", {"target_ids"}):
             translations[i] = self.decoded(classes) if divided[i] else ""
         return translations
+
+    def _answers(self, sentences, batch_size=64):
+        found = self.predictions(sentences, batch_size)
+        return [{"translation": text} for text in found]
 
     def decoded(self, classes):
         """Returns the text of a translation.

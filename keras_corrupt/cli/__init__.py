@@ -1,0 +1,1 @@
+"""What the command `keras-corrupt` has beside the commands of other folders."""

@@ -1,0 +1,150 @@
+"""Rows that a model is to answer, one after another, and its answers as rows."""
+
+import csv
+import json
+import re
+import sys
+from collections.abc import Callable, Iterator
+from typing import NamedTuple
+
+from keras_corrupt.files.tables import BadRow, json_records, records
+from keras_corrupt.files.text import stream_lines, text_lines
+
+#: What a row of the file is: a line of text, or one of a table.
+FORMATS = ("lines", "csv", "tsv", "jsonl")
+
+
+class Row(NamedTuple):
+    """A row.
+
+    Attributes:
+        where: File and line, for messages.
+        example: What the model reads.
+        kept: Column -> value, of the columns that are written again.
+    """
+
+    where: str
+    example: object
+    kept: dict
+
+
+def format_of(path):
+    """Returns the format of a file by its name; lines if that does not tell.
+
+    >>> format_of("reviews.csv.gz"), format_of("reviews.txt"), format_of(None)
+    ('csv', 'lines', 'lines')
+    """
+    kind = re.search(r"\.(csv|tsv|jsonl)(\.(gz|xz|zst))?$", (path or "").lower())
+    return kind[1] if kind else "lines"
+
+
+def read(path, form, answering, columns=(), keep=()) -> Iterator[Row]:
+    """Reads rows, in bounded memory.
+
+    Args:
+        path: A file; `None` for the standard input.
+        form: One of `FORMATS`.
+        answering: The model's `Answering`.
+        columns: The file's columns that have the model's inputs, in their order; their
+            own names if empty. Numbers from 0 say that the file has no header.
+        keep: Columns to keep.
+
+    Yields:
+        A `Row` for each.
+
+    Raises:
+        ValueError: The columns are more or fewer than the inputs, or a row is bad;
+            names the file and the row.
+    """
+    names = columns or answering.columns
+    needed = len(columns) or answering.needed
+    inputs = ", ".join(answering.columns)
+    if not answering.needed <= len(names) <= len(answering.columns):
+        raise ValueError(
+            f"--columns {' '.join(columns)}: the model reads {inputs}. Name a column "
+            "for each of them, in this order."
+        )
+    if form == "lines" and needed > 1:
+        raise ValueError(
+            f"The model reads {inputs}, and a line is one text: give a file with "
+            "columns, and --format csv, tsv or jsonl if its name does not tell."
+        )
+    source = path or "standard input"
+    for number, cells in _cells(path, form, names):
+        where = f"{source}:{number}"
+        if isinstance(cells, BadRow):
+            raise ValueError(f"{where}: {cells}. Mend the row, or take it out.")
+        if missing := [n for n in (*names[:needed], *keep) if n not in cells]:
+            raise ValueError(
+                f"{where}: there is no column {missing[0]!r}; the columns are "
+                f"{', '.join(map(repr, cells))}. The model reads {inputs}: name their "
+                "columns by --columns, in this order."
+            )
+        given = [cells[name] for name in names[:needed]]
+        given += [cells[n] for n in names[needed:] if cells.get(n) is not None]
+        try:
+            example = answering.example(given)
+        except ValueError as error:
+            raise ValueError(f"{where}: {error}") from error
+        yield Row(where, example, {name: cells[name] for name in keep})
+
+
+def _cells(path, form, names):
+    """Yields the number and the cells of each row, a dict, or why it is bad."""
+    if path is None:
+        lines = stream_lines(sys.stdin.buffer, "standard input")
+    else:
+        lines = text_lines(path)
+    if form == "lines":
+        for number, line in lines:
+            yield number, {names[0]: line}
+    elif form == "jsonl":
+        yield from json_records(lines)
+    else:
+        header = None
+        for number, cells in records(lines, form):
+            if isinstance(cells, BadRow):
+                yield number, cells
+                continue
+            if header is None:
+                if not all(name.isdecimal() for name in names):
+                    header = cells
+                    if len({*header}) < len(header):
+                        twice = next(n for n in header if header.count(n) > 1)
+                        yield number, BadRow(f"two columns are named {twice!r}")
+                    continue
+                header = [str(place) for place in range(len(cells))]
+            yield number, dict(zip(header, cells, strict=True))
+
+
+def writer(file, form) -> Callable[[dict], None]:
+    """Returns a function that writes a row.
+
+    Args:
+        file: The text file.
+        form: `"jsonl"`; or `"csv"`, with a header of the first row's columns. There, a
+            dict in a row has a column for each of its entries, and a list is in JSON.
+    """
+    if form == "jsonl":
+        return lambda row: file.write(json.dumps(row, ensure_ascii=False) + "\n")
+    table = csv.writer(file, lineterminator="\n")
+    header = []
+
+    def write(row):
+        cells = dict(_flat(row))
+        if not header:
+            header.extend(cells)
+            table.writerow(header)
+        table.writerow(cells.values())
+
+    return write
+
+
+def _flat(row):
+    for name, value in row.items():
+        if isinstance(value, dict):
+            yield from ((f"{name}.{key}", entry) for key, entry in value.items())
+        elif isinstance(value, list):
+            yield name, json.dumps(value, ensure_ascii=False)
+        else:
+            yield name, value
