@@ -136,19 +136,25 @@ def blimp(
 ) -> None:
     """Prints how often a model finds the acceptable one of two sentences likelier.
 
+    The first number counts pairs of equal likelihoods as wrong, the second as right.
+
     Args:
         files: .jsonl files of BLiMP's layout, or folders of such.
         preset: A trained model that gives tokens probabilities, directory or name.
         batch_size: Texts that are read at once.
     """
-    found = scoring.read_pairs(files)
+    pairs = scoring.read_pairs(files)
     model = _cloze_model(preset)
-    texts = [pair.good for pair in found] + [pair.bad for pair in found]
+    texts = [pair.good for pair in pairs] + [pair.bad for pair in pairs]
     likelihoods = _likelihoods(model, texts, batch_size)
-    print("pairs", "accuracy (%)", sep="\t")
-    for table in scoring.accuracies(found, likelihoods):
+    print("pairs", "accuracy (%)", "with ties (%)", sep="\t")
+    rules = [
+        scoring.accuracies(pairs, likelihoods, ties) for ties in ("wrong", "right")
+    ]
+    for table, with_ties in zip(*rules, strict=True):
         for name, accuracy in table.items():
-            print(name, f"{100 * accuracy:.1f}", sep="\t")
+            shares = accuracy, with_ties[name]
+            print(name, *(f"{100 * share:.1f}" for share in shares), sep="\t")
 
 
 def _likelihoods(model, texts, batch_size):

@@ -67,13 +67,15 @@ def read_pairs(paths):
     return pairs
 
 
-def accuracies(pairs, likelihoods):
+def accuracies(pairs, likelihoods, ties="wrong"):
     """Counts the pairs whose acceptable sentence is the likelier one.
 
     Args:
         pairs: A list of `Pair`.
         likelihoods: `[2 * pairs]`, pseudo-log-likelihoods: of the acceptable sentences,
             then of the others, both in the order of the pairs.
+        ties: What a pair of equal likelihoods is, `"wrong"` or `"right"`. A model that
+            gives all sentences the same has 0% by the one rule and 100% by the other.
 
     Returns:
         Three dicts to fractions: from paradigms, from fields, and from `"all"`.
@@ -83,9 +85,16 @@ def accuracies(pairs, likelihoods):
     >>> pairs = [Pair("It is.", "It are.", "agreement", "morphology")] * 2
     >>> accuracies(pairs, [-1.0, -3.0, -2.0, -2.0])[0]
     {'agreement': 0.5}
+    >>> accuracies(pairs, [-1.0, -2.0, -2.0, -2.0], ties="right")[0]
+    {'agreement': 1.0}
+
+    Raises:
+        ValueError: `ties` is neither.
     """
+    if ties not in ("wrong", "right"):
+        raise ValueError(f"`ties` must be 'wrong' or 'right'; got {ties!r}.")
     good, bad = np.split(np.asarray(likelihoods), 2)
-    right = good > bad
+    right = good >= bad if ties == "right" else good > bad
 
     def by(names):
         names = np.array(names)

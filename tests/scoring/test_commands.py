@@ -133,4 +133,5 @@ def test_the_likelier_text_is_chosen(run, electric, tmp_path):
     (tmp_path / "pairs.jsonl").write_text(lines)
     table = run("blimp", str(tmp_path / "pairs.jsonl"), "--preset", directory)
     rows = [row.split("\t") for row in table.splitlines()]
-    assert rows[1:] == [["o", "0.0"], ["p", "100.0"], ["f", "50.0"], ["all", "50.0"]]
+    shares = {"o": "0.0", "p": "100.0", "f": "50.0", "all": "50.0"}
+    assert rows[1:] == [[name, share, share] for name, share in shares.items()]

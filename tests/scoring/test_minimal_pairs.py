@@ -26,6 +26,10 @@ def test_files_and_accuracies(tmp_path):
     assert by_paradigm == {"go": 0.0, "is": 0.5}
     assert by_field == {"morphology": 0.5, "syntax": 0.0}
     assert whole == {"all": pytest.approx(1 / 3)}
+    *_, whole = accuracies(pairs, [-1, -5, -2, -2, -4, -2], ties="right")
+    assert whole == {"all": pytest.approx(2 / 3)}
+    with pytest.raises(ValueError, match="`ties` must be"):
+        accuracies(pairs, [0] * 6, ties="half")
 
 
 def test_errors(tmp_path):
