@@ -78,7 +78,12 @@ def dataset(batches, rows=None):
     arrays = [batch(seed) for seed in range(batches)]
     arrays = {name: np.concatenate([a[name] for a in arrays]) for name in arrays[0]}
     arrays = {name: array[:rows] for name, array in arrays.items()}
-    return tf.data.Dataset.from_tensor_slices(arrays).batch(ROWS)
+
+    def rows_of(number):
+        some = slice(ROWS * number, ROWS * (number + 1))
+        return {name: array[some] for name, array in arrays.items()}
+
+    return Batches(rows_of, batches, varying=(0,) if rows else ())
 
 
 def without_masks(inputs):
