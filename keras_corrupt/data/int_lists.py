@@ -1,8 +1,8 @@
 """The two int64 lists of many records at once, in NumPy.
 
 Records that `serialize` wrote have one layout: tags and sizes, the segment ids, a byte
-each, tags and sizes, the token ids, seven bits a byte. So NumPy goes through all records
-of a batch together, through each at a place of its own.
+each, tags and sizes, the token ids, seven bits a byte. So NumPy goes through all
+records of a batch together, through each at a place of its own.
 """
 
 from collections.abc import Sequence

@@ -25,6 +25,7 @@ import pytest
 import tensorflow as tf
 
 from keras_corrupt.corruption import Masking, corrupters, masker
+from keras_corrupt.devices.batches import Batches
 from keras_corrupt.models import MaskedLM
 from keras_corrupt.training import (
     AdamW,
