@@ -1,5 +1,6 @@
 """Batches of examples for training and evaluation."""
 
+import functools
 import os
 from collections.abc import Sequence
 from pathlib import Path
@@ -22,6 +23,9 @@ from keras_corrupt.devices.batches import Batches
 # Larger data are not walked from record to record before they are read: it would take
 # minutes, and reading them shows damage in time.
 _WALKED_BYTES = 2_000_000_000
+
+# Examples that are read together, which takes a third of the time.
+_READ_AT_ONCE = 1024
 
 
 class _Files(NamedTuple):
@@ -107,13 +111,22 @@ def make_dataset(
         count = len(range(host, count, num_hosts))
     examples = [Examples(f.paths, f.counts, f.format, seed) for f in streams]
 
-    def batch(number):
-        begin = ((start_step + number) * num_hosts + host) * size
-        numbers = np.arange(begin, begin + size)
+    at_once = -(-_READ_AT_ONCE // size)
+
+    @functools.lru_cache(maxsize=2)
+    def several(number):
+        steps = start_step + number * at_once + np.arange(at_once)
+        numbers = (steps * num_hosts + host)[:, None] * size + np.arange(size)
+        numbers = numbers.ravel()
         if split == "validation":
             numbers = numbers[numbers < examples[0].total]
         corpus, numbers = mixed(numbers, fractions)
         return read(examples, corpus, numbers, files.max_length, files.vocabulary_size)
+
+    def batch(number):
+        number, place = divmod(number, at_once)
+        rows = slice(place * size, (place + 1) * size)
+        return {name: array[rows] for name, array in several(number).items()}
 
     return Batches(batch, count, varying=() if drop_remainder else (0,))
 

@@ -9,6 +9,7 @@ import functools
 import mmap
 import os
 import struct
+from array import array
 from collections.abc import Sequence
 
 import numpy as np
@@ -122,7 +123,7 @@ class RecordFile:
         with open(path, "rb") as file:
             self._content = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
         length_at = struct.Struct("<Q").unpack_from
-        starts, end = [], 0
+        starts, end = array("q"), 0
         while end + HEADER_BYTES <= size:
             starts.append(end)
             end += HEADER_BYTES + length_at(self._content, end)[0] + FOOTER_BYTES
@@ -134,7 +135,7 @@ class RecordFile:
                 f"bytes. {REMEDY}"
             )
         #: Where each frame begins and, last, where the file ends: int64.
-        self.bounds = np.array([*starts, size])
+        self.bounds = np.append(np.asarray(starts), size)
 
     def __len__(self):
         return len(self.bounds) - 1
