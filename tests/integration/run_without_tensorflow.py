@@ -79,7 +79,8 @@ def main(text, output):
 
     run(f"{PREPARE} --corpus {text} --output {output}/data")
     command = "python recipes/electra_tiny.py --smoke"
-    training = f"{command} --data {output}/data --output {output}/run"
+    small = "--sequence_length 32 --discriminator.num_layers 1"
+    training = f"{command} {small} --data {output}/data --output {output}/run"
     with stopped_after_a_checkpoint():
         run(training)
     run(training)
