@@ -15,7 +15,8 @@ VERSION = re.search(
 
 PYTHONS = ("3", "3.11", "3.12", "3.13")
 
-# pip knows no "either": who wants the smaller `tensorflow-cpu` says so at installation.
+# pip knows no "either", and an extra cannot take a requirement away: who wants the
+# smaller `tensorflow-cpu`, or `none` and JAX alone, says so at installation.
 TENSORFLOW = os.environ.get("KERAS_CORRUPT_TENSORFLOW", "tensorflow")
 # It requires `tensorflow`, and is not made for Windows: the package works without.
 TEXT = [
@@ -69,7 +70,7 @@ setup(
     entry_points={"console_scripts": ["keras-corrupt = keras_corrupt.__main__:main"]},
     python_requires=">=3.11",
     install_requires=[
-        f"{TENSORFLOW}>=2.20,<2.21",
+        *([] if TENSORFLOW == "none" else [f"{TENSORFLOW}>=2.20,<2.21"]),
         "keras>=3.12,<4",
         "h5py>=3.11",
         "lazy-loader>=0.4",
@@ -77,6 +78,7 @@ setup(
         "numba>=0.61",
         "numpy>=1.26",
         "packaging>=23",
+        "protobuf>=5.28",
         "rapidfuzz>=3.9",
         "safetensors>=0.4",
         "scikit-learn>=1.5",

@@ -19,7 +19,6 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from keras_corrupt.data.autotuning import without_autotuning
 from keras_corrupt.tokenizers import WordPieceTokenizer
 from tests.lists import LISTS, check_parameters, is_in, is_of
 from tests.reach import reached
@@ -111,6 +110,13 @@ def pytest_collection_modifyitems(config, items):
     if left_out:
         config.hook.pytest_deselected(items=left_out)
         items[:] = [item for item in items if item not in left_out]
+
+
+def without_autotuning(dataset):
+    """Returns a dataset whose iterators end at once: see `devices.batches.fed`."""
+    options = tf.data.Options()
+    options.autotune.enabled = False
+    return dataset.with_options(options)
 
 
 # All that is iterated over passes through this method, also what Keras makes.

@@ -1,7 +1,7 @@
 """Data: corpus to examples to batches.
 
 `prepare_dataset` turns a corpus into a directory of examples, once; `make_dataset`
-streams batches from it.
+returns batches of it.
 """
 
 import lazy_loader
@@ -13,7 +13,7 @@ __getattr__, __dir__, __all__ = lazy_loader.attach(
         "corpus": ["CorpusError", "open_corpus"],
         "examples": ["Example", "build_examples"],
         "info": ["DatasetError", "DatasetInfo", "load_dataset_info"],
-        "pipeline": ["make_dataset", "name_damage"],
+        "pipeline": ["make_dataset"],
         "prepare": ["prepare_dataset"],
         "record_files": ["check_records"],
     },

@@ -4,6 +4,7 @@ import itertools
 import os
 from typing import Annotated, Literal
 
+import numpy as np
 import tyro
 
 from keras_corrupt.commands.frame import command
@@ -61,10 +62,8 @@ def show(
         system: `module:Class` of the preset's model, where it is not one of this
             package.
     """
-    import tensorflow as tf
-
-    from keras_corrupt.data.pipeline import name_damage
-    from keras_corrupt.data.records import EXAMPLES, RecordFormat, parse
+    from keras_corrupt.data.features import EXAMPLES, RecordFormat
+    from keras_corrupt.data.reading import Examples, read
     from keras_corrupt.data.show import masked_examples
     from keras_corrupt.models import Pretrainer, load_preset
     from keras_corrupt.presets.registry import import_class
@@ -76,16 +75,14 @@ def show(
         import_class(system, Pretrainer)  # by which its preset finds it
     model = load_preset(preset, Pretrainer) if preset else None
     print(_summary(info))
-    paths = [str(info.directory / shard.file) for shard in info.split(split).shards]
-    with name_damage(directory):
-        records = list(tf.data.TFRecordDataset(paths).take(examples))
-        inputs = parse(
-            tf.stack(records),
-            RecordFormat(EXAMPLES),
-            info.max_length,
-            info.vocabulary_size,
-        )
-    inputs = {name: tensor.numpy() for name, tensor in inputs.items()}
+    shards = info.split(split).shards
+    stored = Examples(
+        [str(info.directory / shard.file) for shard in shards],
+        [shard.examples for shard in shards],
+        RecordFormat(EXAMPLES),
+    )
+    numbers = np.arange(min(examples, stored.total))
+    inputs = read([stored], 0 * numbers, numbers, info.max_length, info.vocabulary_size)
     if model is None:
         kind, corrupted = "masked", masked_examples(tokenizer, inputs)
     else:

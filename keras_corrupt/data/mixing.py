@@ -1,20 +1,16 @@
-"""Streams of examples that are mixed in fixed proportions, and entered anywhere.
+"""Examples of several corpora, mixed in fixed proportions.
 
 In the first n examples of a mixture in which another corpus has the fraction f,
-floor(n f) are that corpus's. So how far each stream has got follows from n alone, and
-a mixture can go on at any example.
+floor(n f) are that corpus's. So what an example is follows from its number alone.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from fractions import Fraction
 
-import tensorflow as tf
+import numpy as np
 
-# Positions times this must not pass 2^63.
+# Numbers of examples times this must not pass 2^63.
 _LARGEST_DENOMINATOR = 1_000_000
-
-#: Function of the number of examples to leave out that returns the examples after them.
-Stream = Callable[[int], tf.data.Dataset]
 
 
 def check_fractions(fractions: Sequence[float]) -> None:
@@ -34,38 +30,31 @@ def check_fractions(fractions: Sequence[float]) -> None:
         )
 
 
-def mixed(stream: Stream, others: Sequence[tuple[Stream, float]], start: int):
-    """Mixes streams.
+def mixed(
+    numbers: np.ndarray, fractions: Sequence[float]
+) -> tuple[np.ndarray, np.ndarray]:
+    """Tells which examples a mixture has.
 
     Args:
-        stream: The endless stream that has the rest.
-        others: Endless streams, each with its fraction of all examples.
-        start: Examples of the mixture to leave out.
+        numbers: Examples of the mixture by number, int64 [examples].
+        fractions: Of each corpus that is mixed in, its fraction of all examples.
 
     Returns:
-        A `tf.data.Dataset`, the same from an example on whatever `start` is.
+        The corpus of each, 0 for the one that has the rest; and the number that the
+        example has among the corpus's own. Both int64 [examples].
 
     Example:
-    >>> def count_from(first):
-    ...     return lambda start: tf.data.Dataset.range(first + start, first + 100)
-    >>> mixture = mixed(count_from(0), [(count_from(50), 0.25)], start=2)
-    >>> [int(number) for number in mixture.take(6)]
-    [2, 50, 3, 4, 5, 51]
+    >>> mixed(np.arange(2, 8), [0.25])
+    (array([0, 1, 0, 0, 0, 1]), array([2, 0, 3, 4, 5, 1]))
     """
-    others = [other for other in others if other[1]]
-    if not others:
-        return stream(start)
-    *rest, (last, share) = others
-    share = Fraction(share).limit_denominator(_LARGEST_DENOMINATOR)
-    inner = [(other, float(Fraction(part) / (1 - share))) for other, part in rest]
-    done = _of_first(start, share)
-    choice = tf.data.Dataset.range(start, tf.int64.max).map(
-        lambda n: _of_first(n + 1, share) - _of_first(n, share)
+    if not fractions:
+        return np.zeros_like(numbers), numbers
+    *rest, last = fractions
+    share = Fraction(last).limit_denominator(_LARGEST_DENOMINATOR)
+    done, then = (
+        n * share.numerator // share.denominator for n in (numbers, numbers + 1)
     )
-    return tf.data.Dataset.choose_from_datasets(
-        [mixed(stream, inner, start - done), last(done)], choice
-    )
-
-
-def _of_first(examples, share: Fraction):
-    return examples * share.numerator // share.denominator
+    inner = [float(Fraction(part) / (1 - share)) for part in rest]
+    corpus, number = mixed(numbers - done, inner)
+    is_last = then > done
+    return np.where(is_last, len(fractions), corpus), np.where(is_last, done, number)

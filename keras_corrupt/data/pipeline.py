@@ -1,14 +1,14 @@
-"""Batches for training and evaluation, through tf.data."""
+"""Batches of examples for training and evaluation."""
 
-import contextlib
+import functools
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-import tensorflow as tf
+import numpy as np
 
-from keras_corrupt.data.autotuning import without_autotuning
+from keras_corrupt.data.features import EXAMPLES, RecordFormat
 from keras_corrupt.data.info import (
     INFO_FILE,
     DatasetError,
@@ -16,28 +16,22 @@ from keras_corrupt.data.info import (
     load_dataset_info,
 )
 from keras_corrupt.data.mixing import check_fractions, mixed
+from keras_corrupt.data.reading import Examples, check_count, read
 from keras_corrupt.data.record_files import check_records, count_records, find_records
-from keras_corrupt.data.records import EXAMPLES, RecordFormat, parse
-from keras_corrupt.devices.accelerators import leave_to_jax
+from keras_corrupt.devices.batches import Batches
 
-#: Shards that training reads in turn.
-SHARDS_AT_ONCE = 16
 # Larger data are not walked from record to record before they are read: it would take
-# minutes, and TensorFlow's checksums show most damage in time.
+# minutes, and reading them shows damage in time.
 _WALKED_BYTES = 2_000_000_000
-# What reading or parsing a damaged record raises.
-_DAMAGE = (
-    tf.errors.DataLossError,
-    tf.errors.InvalidArgumentError,
-    tf.errors.NotFoundError,
-    UnicodeDecodeError,  # by TensorFlow, of a message that quotes the record
-)
+
+# Examples that are read together, which takes a third of the time.
+_READ_AT_ONCE = 1024
 
 
 class _Files(NamedTuple):
     paths: list[str]
     format: RecordFormat
-    examples: int
+    counts: list[int]
     max_length: int
     vocabulary_size: int
 
@@ -53,18 +47,16 @@ def make_dataset(
     start_step: int = 0,
     num_hosts: int = 1,
     host: int = 0,
-    shuffle_buffer: int = 100_000,
     drop_remainder: bool | None = None,
     mix: Sequence[tuple[str | os.PathLike, float]] = (),
-) -> tf.data.Dataset:
-    """Streams batches of examples.
+) -> Batches:
+    """Returns batches of examples.
 
-    The training split is endless: each epoch visits the shards in a new order, reads
-    several in turn and shuffles within a buffer, all by `(seed, epoch)`, and a batch
-    may join the end of one epoch to the start of the next. Batch k is a function of
-    the arguments, so a run that starts at `start_step=k` sees what an uninterrupted
-    run sees from step k on. Epochs before it are skipped by arithmetic, and within an
-    epoch records are skipped before they are parsed.
+    The training split is endless: each epoch visits the shards in a new order, and the
+    examples of every 16 of them in a new order, all by `(seed, epoch)`; a batch may
+    join the end of one epoch to the start of the next. Batch k is a function of the
+    arguments, so a run that starts at `start_step=k` sees what an uninterrupted run
+    sees from step k on, on every backend.
 
     The validation split is one pass in order.
 
@@ -81,7 +73,6 @@ def make_dataset(
         num_hosts: Processes that train together. Each reads the part `host` of every
             global batch; the batch is the same whatever their number.
         host: This process's number, from 0.
-        shuffle_buffer: Examples to shuffle among, held in memory.
         drop_remainder: Whether to drop a last batch that is not full. By default the
             training split has none and the validation split keeps it.
         mix: Further directories made by `prepare_dataset` with the same vocabulary,
@@ -89,109 +80,63 @@ def make_dataset(
             f has floor(n f). Each has epochs of its own.
 
     Returns:
-        A dataset of dicts of int32 tensors [batch_size / num_hosts, max_length]
+        `Batches` of dicts of int32 arrays [batch_size / num_hosts, max_length]
         `token_ids`, `segment_ids`, `padding_mask`; Model Garden's records also give
         `masked_positions` and `masked_weights` [batch_size / num_hosts, masked].
+        The records are checked as they are read: a damaged one raises a `DatasetError`
+        that names it.
 
     Raises:
         DatasetError: If the data is missing, incomplete, damaged, or does not fit
             `max_length` or `vocabulary_size`, or a mixed directory has another
             vocabulary.
         ValueError: If an argument is out of range.
-
-    The records are checked as they are read. TensorFlow's error about a damaged one
-    names no file: read within `name_damage`, which does.
     """
-    _check_arguments(split, batch_size, start_step, num_hosts, host, shuffle_buffer)
-    leave_to_jax()
+    _check_arguments(split, batch_size, start_step, num_hosts, host)
     files = _find_files(data, split, max_length, vocabulary_size)
-    start = start_step * batch_size
-    if split == "train":
-        check_fractions([fraction for _, fraction in mix])
-        others = [
-            (_find_mixed(other, data, files.max_length), fraction)
-            for other, fraction in mix
-        ]
-
-        def stream(files):
-            return lambda start: _shuffled_epochs(files, seed, shuffle_buffer, start)
-
-        others = [(stream(other), fraction) for other, fraction in others]
-        records = mixed(stream(files), others, start)
-    else:
-        records = tf.data.TFRecordDataset(files.paths).skip(start)
-    if drop_remainder is None:
-        drop_remainder = split == "train"
+    streams, fractions, count = [files], [], None
     # Hosts take consecutive parts of each batch, so that theirs, one after the other,
     # are the batch that one host would see.
-    batches = records.batch(batch_size // num_hosts, drop_remainder=drop_remainder)
-    batches = batches.shard(num_hosts, host)
-
-    batches = batches.map(
-        lambda serialized: parse(
-            serialized, files.format, files.max_length, files.vocabulary_size
-        ),
-        num_parallel_calls=tf.data.AUTOTUNE,
-        deterministic=True,
-    )
-    if split == "validation":
-        # So that Keras, and a progress bar, know where the pass ends.
-        size = batch_size // num_hosts
-        rest = max(0, files.examples - start)
+    size = batch_size // num_hosts
+    if drop_remainder is None:
+        drop_remainder = split == "train"
+    if split == "train":
+        fractions = [fraction for _, fraction in mix]
+        check_fractions(fractions)
+        streams += [_find_mixed(other, data, files.max_length) for other, _ in mix]
+    else:
+        seed = None
+        rest = max(0, sum(files.counts) - start_step * batch_size)
         count = rest // size if drop_remainder else -(-rest // size)
         count = len(range(host, count, num_hosts))
-        batches = batches.apply(tf.data.experimental.assert_cardinality(count))
-    return without_autotuning(batches.prefetch(tf.data.AUTOTUNE))
+    examples = [Examples(f.paths, f.counts, f.format, seed) for f in streams]
+
+    at_once = -(-_READ_AT_ONCE // size)
+
+    @functools.lru_cache(maxsize=2)
+    def several(number):
+        steps = start_step + number * at_once + np.arange(at_once)
+        numbers = (steps * num_hosts + host)[:, None] * size + np.arange(size)
+        numbers = numbers.ravel()
+        if split == "validation":
+            numbers = numbers[numbers < examples[0].total]
+        corpus, numbers = mixed(numbers, fractions)
+        return read(examples, corpus, numbers, files.max_length, files.vocabulary_size)
+
+    def batch(number):
+        number, place = divmod(number, at_once)
+        rows = slice(place * size, (place + 1) * size)
+        return {name: array[rows] for name, array in several(number).items()}
+
+    return Batches(batch, count, varying=() if drop_remainder else (0,))
 
 
-@contextlib.contextmanager
-def name_damage(
-    data: str | os.PathLike, vocabulary_size: int | None = None
-) -> Iterator[None]:
-    """Makes errors about damaged records, of `fit` too, name the file and the record.
-
-    The files are searched once there was such an error.
-
-    Args:
-        data: What `make_dataset` was given.
-        vocabulary_size: So too.
-
-    Raises:
-        DatasetError: In place of TensorFlow's error, if a record is damaged.
-
-    Example:
-    >>> with name_damage("data/news"):  # doctest: +SKIP
-    ...     model.fit(make_dataset("data/news", batch_size=128), steps_per_epoch=1000)
-    """
-    try:
-        yield
-    except _DAMAGE as error:
-        try:
-            if (Path(data) / INFO_FILE).exists():
-                info = load_dataset_info(data)
-                info.check_files()
-                for split in ("train", "validation"):
-                    check_records(
-                        _paths(info, split),
-                        max_length=info.max_length,
-                        vocabulary_size=info.vocabulary_size,
-                        every=True,
-                    )
-            else:
-                paths = find_records(data)
-                check_records(paths, vocabulary_size=vocabulary_size, every=True)
-        except DatasetError as damage:
-            raise damage from error
-        raise
-
-
-def _check_arguments(split, batch_size, start_step, num_hosts, host, shuffle_buffer):
+def _check_arguments(split, batch_size, start_step, num_hosts, host):
     if split not in ("train", "validation"):
         raise ValueError(f"split={split!r}: the splits are 'train', 'validation'.")
-    if batch_size < 1 or start_step < 0 or shuffle_buffer < 1:
+    if batch_size < 1 or start_step < 0:
         raise ValueError(
-            f"batch_size={batch_size}, start_step={start_step}, "
-            f"shuffle_buffer={shuffle_buffer}: pass at least 1, 0 and 1."
+            f"batch_size={batch_size}, start_step={start_step}: pass at least 1 and 0."
         )
     if not 0 <= host < num_hosts:
         raise ValueError(
@@ -219,9 +164,8 @@ def _find_files(data, split, max_length, vocabulary_size) -> _Files:
             f"{INFO_FILE} beside them. Pass the directory that prepare_dataset made."
         )
     length = max_length or checked.format.length
-    examples = sum(checked.examples)
-    limit = vocabulary_size or tf.int32.max
-    return _Files(checked.paths, checked.format, examples, length, limit)
+    limit = vocabulary_size or np.iinfo(np.int32).max
+    return _Files(checked.paths, checked.format, checked.examples, length, limit)
 
 
 def _prepared_files(data, split, max_length, vocabulary_size) -> _Files:
@@ -240,17 +184,13 @@ def _prepared_files(data, split, max_length, vocabulary_size) -> _Files:
             f"model's vocabulary_size={vocabulary_size}. Give the model the data's."
         )
     paths, files = _paths(info, split), info.split(split)
-    walked = sum(shard.bytes for shard in files.shards) <= _WALKED_BYTES
-    for path, shard in zip(paths, files.shards, strict=True):
-        found = count_records(path) if walked else shard.examples
-        if found != shard.examples:
-            raise DatasetError(
-                f"{path}: holds {found} records, but {INFO_FILE} says "
-                f"{shard.examples}. Copy the directory again or prepare it again."
-            )
+    counts = [shard.examples for shard in files.shards]
+    if sum(shard.bytes for shard in files.shards) <= _WALKED_BYTES:
+        for path, count in zip(paths, counts, strict=True):
+            check_count(path, count_records(path), count)
     length = max_length or info.max_length
     record_format = RecordFormat(EXAMPLES)
-    return _Files(paths, record_format, files.examples, length, info.vocabulary_size)
+    return _Files(paths, record_format, counts, length, info.vocabulary_size)
 
 
 def _find_mixed(other, data, max_length) -> _Files:
@@ -268,28 +208,3 @@ def _find_mixed(other, data, max_length) -> _Files:
 
 def _paths(info: DatasetInfo, split: str) -> list[str]:
     return [str(info.directory / shard.file) for shard in info.split(split).shards]
-
-
-def _shuffled_epochs(
-    files: _Files, seed: int, shuffle_buffer: int, start: int
-) -> tf.data.Dataset:
-    paths = tf.constant(files.paths)
-
-    def epoch_records(epoch):
-        # The order must not depend on a seed set for the whole program, and shuffle
-        # takes no computed seed beside one; this clears it for this function only.
-        tf.compat.v1.set_random_seed(None)
-        key = tf.stack([tf.constant(seed, tf.int64), epoch])
-        order = tf.random.experimental.stateless_shuffle(paths, seed=key)
-        shuffle_seed = tf.random.stateless_uniform(
-            [], seed=key, minval=1, maxval=tf.int64.max, dtype=tf.int64
-        )
-        # Neighbours in a corpus are alike (all of one source, say), and so is a shard.
-        records = tf.data.Dataset.from_tensor_slices(order).interleave(
-            tf.data.TFRecordDataset, cycle_length=SHARDS_AT_ONCE, block_length=1
-        )
-        return records.shuffle(shuffle_buffer, shuffle_seed)
-
-    epoch, offset = divmod(start, files.examples)
-    epochs = tf.data.Dataset.range(epoch, tf.int64.max)
-    return epochs.flat_map(epoch_records).skip(offset)

@@ -27,6 +27,7 @@ from keras_corrupt.data.info import (
 )
 from keras_corrupt.data.segmentation import check_lost_text, lost_shares
 from keras_corrupt.data.sources import Source
+from keras_corrupt.data.tfrecord import FOOTER_BYTES, HEADER_BYTES, frames
 from keras_corrupt.files.urls import check_local
 from keras_corrupt.tokenizers import Tokenizer
 from keras_corrupt.tokenizers.lost_text import LostText
@@ -36,6 +37,8 @@ try:
 except ImportError:  # Windows
     fcntl = None
 
+# Records whose checksums are computed at once.
+_WRITTEN_AT_ONCE = 1024
 _DISK_FULL = (errno.ENOSPC, errno.EDQUOT)
 
 
@@ -204,13 +207,11 @@ class ShardWriter:
     """
 
     def __init__(self, path: Path):
-        import tensorflow as tf
-
         self.path = path
         self._digest = hashlib.sha256()
+        self._file = open(path, "wb")  # noqa: SIM115
+        self._waiting: list[bytes] = []
         self.bytes = self.examples = 0
-        self._tf_error = tf.errors.OpError
-        self._writer = tf.io.TFRecordWriter(str(path))
 
     def write(self, record: bytes) -> None:
         """Appends a record.
@@ -221,14 +222,16 @@ class ShardWriter:
         Raises:
             OSError: If the disk is full.
         """
-        try:
-            self._writer.write(record)
-        except self._tf_error as error:
-            raise _full_disk(error) from error
+        self._waiting.append(record)
         self._digest.update(len(record).to_bytes(8, "little") + record)
         self.examples += 1
-        # A record's frame: length and two checksums.
-        self.bytes += len(record) + 16
+        self.bytes += HEADER_BYTES + len(record) + FOOTER_BYTES
+        if len(self._waiting) == _WRITTEN_AT_ONCE:
+            self._write_waiting()
+
+    def _write_waiting(self):
+        self._file.write(frames(self._waiting))
+        self._waiting.clear()
 
     def close(self) -> Shard:
         """Completes the file.
@@ -239,19 +242,10 @@ class ShardWriter:
         Raises:
             OSError: If the disk is full.
         """
-        try:
-            self._writer.close()
-        except self._tf_error as error:
-            raise _full_disk(error) from error
-        if self.path.stat().st_size != self.bytes:
-            raise OSError(errno.ENOSPC, f"{self.path} was not written whole")
+        self._write_waiting()
+        self._file.close()
         digest = self._digest.hexdigest()
         return Shard(self.path.name, self.examples, self.bytes, digest)
-
-
-def _full_disk(error) -> OSError:
-    # TensorFlow reports it as an error class of its own.
-    return OSError(errno.ENOSPC, error.message)
 
 
 def finish_directory(

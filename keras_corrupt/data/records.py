@@ -1,40 +1,19 @@
-"""TFRecord files: examples as `tf.train.Example`, written and parsed.
+"""Examples as bytes of `tf.train.Example`, and batches of such bytes as arrays."""
 
-Two formats are read: the project's own (`token_ids`, `segment_ids`) and the BERT
-pretraining records of TensorFlow Model Garden, whose masks are undone. TensorFlow is
-imported where it is used, for processes that only serialise need not load it.
-"""
-
-from typing import NamedTuple
+from collections.abc import Sequence
 
 import numpy as np
 
 from keras_corrupt.data.examples import Example
-
-EXAMPLES = "examples"
-MODEL_GARDEN = "model_garden"
-# Model Garden's tools have used two names for the same feature.
-WORD_IDS = ("input_word_ids", "input_ids")
-TYPE_IDS = ("input_type_ids", "segment_ids")
-MASKED = ("masked_lm_positions", "masked_lm_ids", "masked_lm_weights")
-
-
-class RecordFormat(NamedTuple):
-    """How to parse the records of a set of files.
-
-    Attributes:
-        name: `"examples"` or `"model_garden"`.
-        word_ids: Name of the feature that holds the token ids.
-        type_ids: Name of the feature that holds the segment ids.
-        length: Tokens of every record, or 0 where lengths differ.
-        masked: Masked positions of every record, or 0 without static masking.
-    """
-
-    name: str
-    word_ids: str = "token_ids"
-    type_ids: str = "segment_ids"
-    length: int = 0
-    masked: int = 0
+from keras_corrupt.data.features import (
+    EXAMPLES,
+    MASKED,
+    RecordFormat,
+    check_features,
+    features_of,
+)
+from keras_corrupt.data.info import DatasetError
+from keras_corrupt.data.int_lists import int_lists
 
 
 def serialize(example: Example) -> bytes:
@@ -67,94 +46,100 @@ def serialize(example: Example) -> bytes:
     return _begin(1, len(features)) + features
 
 
-def parse(
-    serialized, record_format: RecordFormat, max_length: int, vocabulary_size: int
-) -> dict:
-    """Parses and checks a batch of records, in graph code.
+class RecordError(DatasetError):
+    """A record cannot be used.
 
     Args:
-        serialized: String tensor [batch].
+        message: Why.
+        place: Which it is of those that were parsed together.
+    """
+
+    def __init__(self, message: str, place: int):
+        super().__init__(message)
+        self.place = place
+
+
+def parse(
+    records: Sequence[bytes],
+    record_format: RecordFormat,
+    max_length: int,
+    vocabulary_size: int,
+) -> dict[str, np.ndarray]:
+    """Parses and checks a batch of records.
+
+    Args:
+        records: Serialised examples.
         record_format: Their format.
         max_length: Width of the result.
         vocabulary_size: All token ids are below.
 
     Returns:
-        A dict of int32 tensors [batch, max_length] `token_ids`, `segment_ids`,
+        A dict of int32 arrays [batch, max_length] `token_ids`, `segment_ids`,
         `padding_mask`. Records of Model Garden give the text as it was before masking,
         and where it was masked: `masked_positions` int32 [batch, masked] and
         `masked_weights` float32 [batch, masked].
 
     Raises:
-        tf.errors.InvalidArgumentError: When it runs, if a record is damaged or foreign.
-            `name_damage` tells which.
+        RecordError: A record is damaged or foreign.
+
+    Example:
+    >>> record = serialize(Example([2, 300, 3], [0, 0, 0]))
+    >>> parse([record], RecordFormat(EXAMPLES), 4, 301)["token_ids"]
+    array([[  2, 300,   3,   0]], dtype=int32)
     """
-    if record_format.name == MODEL_GARDEN:
-        return _parse_model_garden(
-            serialized, record_format, max_length, vocabulary_size
-        )
-    import tensorflow as tf
 
-    ragged = tf.io.RaggedFeature(tf.int64, row_splits_dtype=tf.int32)
-    parsed = tf.io.parse_example(
-        serialized, {"token_ids": ragged, "segment_ids": ragged}
-    )
-    token_ids, segment_ids = parsed["token_ids"], parsed["segment_ids"]
-    # As unsigned numbers the negative ones are too large as well.
-    largest, largest_segment = (
-        tf.reduce_max(tf.bitcast(ids.flat_values, tf.uint64))
-        for ids in (token_ids, segment_ids)
-    )
-    splits = token_ids.row_splits
-    sound = segment_ids.row_splits[1:] == splits[1:]
-    sound &= (largest < vocabulary_size) & (largest_segment < 2)
-    # Looking a row up makes the mask and checks at once: to have no row is an error. An
-    # operation of its own for that would take longer.
-    row = tf.where(sound, splits[1:] - splits[:-1] - 1, -1)
-    parsed = {
-        name: tf.cast(ids.to_tensor(shape=[None, max_length]), tf.int32)
-        for name, ids in parsed.items()
+    def features_at(place):
+        try:
+            features = features_of(records[place])
+            check_features(features, record_format, max_length, vocabulary_size)
+        except DatasetError as error:
+            raise RecordError(str(error), place) from error
+        return features
+
+    if record_format.name != EXAMPLES:
+        features = [features_at(place) for place in range(len(records))]
+        return _of_model_garden(features, record_format, max_length)
+    lists = int_lists(records)
+    of = np.repeat(np.arange(len(records)), lists.lengths)
+    sound = lists.sound & (lists.lengths <= max_length)
+    sound[of[(lists.token_ids >= vocabulary_size) | (lists.segment_ids > 1)]] = False
+    if not sound.all():
+        # They are wrong, or have a layout that only others write.
+        records = list(records)
+        for place in np.flatnonzero(~sound).tolist():
+            features = features_at(place)
+            ids = (features[name].int64_list.value for name in record_format[1:3])
+            records[place] = serialize(Example(*map(list, ids)))
+        return parse(records, record_format, max_length, vocabulary_size)
+    mask = np.arange(max_length) < lists.lengths[:, None]
+    arrays = {name: np.zeros(mask.shape, np.int32) for name in record_format[1:3]}
+    for name, array in arrays.items():
+        array[mask] = getattr(lists, name)
+    return arrays | {"padding_mask": mask.astype(np.int32)}
+
+
+def _of_model_garden(features, record_format: RecordFormat, max_length: int) -> dict:
+    def array(name, kind="int64_list"):
+        return np.array([list(getattr(f[name], kind).value) for f in features])
+
+    padding = [(0, 0), (0, max_length - record_format.length)]
+    names = {
+        "token_ids": record_format.word_ids,
+        "segment_ids": record_format.type_ids,
+        "padding_mask": "input_mask",
     }
-    return parsed | {"padding_mask": tf.gather(np.tri(max_length, dtype="int32"), row)}
-
-
-def _parse_model_garden(
-    serialized, record_format: RecordFormat, max_length: int, vocabulary_size: int
-):
-    import tensorflow as tf
-
-    _, word_ids, type_ids, length, masked = record_format
-    ids = tf.io.FixedLenFeature([length], tf.int64)
-    features = {word_ids: ids, "input_mask": ids, type_ids: ids}
-    if masked:
-        ids = tf.io.FixedLenFeature([masked], tf.int64)
-        weights = tf.io.FixedLenFeature([masked], tf.float32)
-        features |= dict(zip(MASKED, (ids, ids, weights), strict=True))
-    parsed = tf.io.parse_example(serialized, features)
-    result = {
-        "token_ids": parsed[word_ids],
-        "segment_ids": parsed[type_ids],
-        "padding_mask": parsed["input_mask"],
-    }
-    if masked:
-        positions, originals, weights = (parsed[name] for name in MASKED)
-        chosen = tf.where(weights > 0)
-        places = tf.stack([chosen[:, 0], tf.gather_nd(positions, chosen)], axis=1)
-        result["token_ids"] = tf.tensor_scatter_nd_update(
-            result["token_ids"], places, tf.gather_nd(originals, chosen)
-        )
-    padding = [[0, 0], [0, max_length - length]]
-    ids = result["token_ids"]
-    sound = tf.reduce_all((ids >= 0) & (ids < vocabulary_size))
-    message = f"a record holds a token id outside vocabulary_size={vocabulary_size}"
-    with tf.control_dependencies([tf.debugging.Assert(sound, [message])]):
-        result = {
-            name: tf.pad(tf.cast(value, tf.int32), padding)
-            for name, value in result.items()
-        }
-    if masked:
-        result["masked_positions"] = tf.cast(positions, tf.int32)
-        result["masked_weights"] = weights
-    return result
+    result = {name: array(theirs) for name, theirs in names.items()}
+    masked = {}
+    if record_format.masked:
+        positions, originals = map(array, MASKED[:2])
+        weights = array(MASKED[2], "float_list")
+        row, place = np.nonzero(weights > 0)
+        result["token_ids"][row, positions[row, place]] = originals[row, place]
+        masked["masked_positions"] = positions.astype(np.int32)
+        masked["masked_weights"] = weights.astype(np.float32)
+    return {
+        name: np.pad(value, padding).astype(np.int32) for name, value in result.items()
+    } | masked
 
 
 def _varint(value: int) -> bytes:

@@ -9,7 +9,7 @@ def accelerators():
 
 
 def leave_to_jax():
-    """Keeps TensorFlow, which reads the data, off the GPUs that JAX computes on.
+    """Keeps TensorFlow, where something loads it, off the GPUs that JAX computes on.
 
     It would take all of their memory.
     """

@@ -93,31 +93,18 @@ class Distribution:
         no weight: it can be split too, and all processes see as many batches.
 
         Args:
-            batches: A `tf.data.Dataset` of dicts of the global batches.
+            batches: `Batches` of dicts, the global batches.
             batch_size: Examples of a full one.
         """
         if len(self.devices) == 1:
             return batches
-        import tensorflow as tf
-
         size = batch_size // self.processes
-        start = self.process * size
 
-        def part(batch):
-            def rows(array):
-                missing = batch_size - tf.shape(array)[0]
-                padding = [[0, missing]] + [[0, 0]] * (array.shape.rank - 1)
-                array = tf.pad(array, padding)[start : start + size]
-                return tf.ensure_shape(array, [size, *array.shape[1:]])
+        def rows(array):
+            missing = [(0, batch_size - len(array))] + [(0, 0)] * (array.ndim - 1)
+            return np.pad(array, missing)[self.process * size :][:size]
 
-            return {name: rows(array) for name, array in batch.items()}
-
-        # TensorFlow's own sharding, among hosts, only warns of what it cannot shard.
-        options = tf.data.Options()
-        options.experimental_distribute.auto_shard_policy = (
-            tf.data.experimental.AutoShardPolicy.OFF
-        )
-        return batches.map(part).with_options(options)
+        return batches.map(lambda batch: {n: rows(a) for n, a in batch.items()}, ())
 
     # === What several processes agree on ===
 

@@ -1,12 +1,8 @@
 """Batches of sequences of like length, so that short ones don't pay for long ones."""
 
-import itertools
-
 import numpy as np
-import tensorflow as tf
 
-from keras_corrupt.data.autotuning import without_autotuning
-from keras_corrupt.devices.accelerators import leave_to_jax
+from keras_corrupt.devices.batches import Batches
 
 #: Lengths that sequences are padded to. Few, because each is compiled for.
 LENGTHS = (16, 32, 64, 96, 128, 192, 256, 384, 512)
@@ -22,7 +18,7 @@ def make_batches(
     padded_lengths=LENGTHS,
     together=1,
 ):
-    """Returns one pass over `features` as a dataset of batches.
+    """Returns one pass over `features` in batches.
 
     Each batch is padded to one of a few lengths and has exactly `batch_size` rows. A
     length's left-over sequences go with the sequences of the next length; only the
@@ -41,8 +37,8 @@ def make_batches(
             and counted, such as the two texts of a pair. A batch has them row by row.
 
     Returns:
-        A `tf.data.Dataset` of `(inputs, targets, weights)`; `inputs` has
-        `padding_mask` beside what the features have.
+        `Batches` of `(inputs, targets, weights)`; `inputs` has `padding_mask` beside
+        what the features have.
 
     Raises:
         ValueError: No feature, or one is longer than `max_length`, or `batch_size` is
@@ -59,34 +55,44 @@ def make_batches(
         )
     buckets = [n for n in padded_lengths if n < max_length] + [max_length]
     longest = lengths.reshape(-1, together).max(axis=1)
-    passes = itertools.count()
 
-    def batch(sequences, length):
+    def batch(pass_number, place, planned):
+        sequences, length = planned
         indices = (sequences[:, None] * together + np.arange(together)).ravel()
         size = batch_size * together
         return assemble(features, indices, size, length, padding_id)[: 4 if rows else 3]
 
-    def batches():
-        rng = None if seed is None else np.random.default_rng((seed, next(passes)))
-        return itertools.starmap(batch, plan(longest, batch_size, buckets, rng))
+    def plan_of(pass_number):
+        rng = None if seed is None else np.random.default_rng((seed, pass_number))
+        return plan(longest, batch_size, buckets, rng)
 
-    first = batch(np.array([0]), longest[0])
-    return as_dataset(batches, first, -(-len(longest) // batch_size))
+    return passes(plan_of, batch, -(-len(longest) // batch_size))
 
 
-def as_dataset(batches, example, count):
-    """Returns the `tf.data.Dataset` of a pass.
+def passes(plan_of, batch, count, first_pass=0):
+    """Returns the `Batches` of a pass, in another order in each pass.
+
+    A pass begins when its first batch is asked for, but not if that is asked for again
+    before another one: who reads them may look at the first beforehand.
 
     Args:
-        batches: Function without arguments that yields a pass's batches.
-        example: One of them, for its structure; sequences may be of other lengths.
-        count: How many to take.
+        plan_of: Function of a pass's number that returns its plan, a list.
+        batch: Function of a pass's number, a batch's number in it and an element of the
+            plan, that returns the batch.
+        count: Batches in a pass.
+        first_pass: The number of the first pass.
     """
-    leave_to_jax()
-    signature = tf.nest.map_structure(_spec, example)
-    dataset = tf.data.Dataset.from_generator(batches, output_signature=signature)
-    counted = tf.data.experimental.assert_cardinality(count)
-    return without_autotuning(dataset.take(count).apply(counted).prefetch(2))
+    number, planned, begun = first_pass - 1, [], True
+
+    def numbered(place):
+        nonlocal number, planned, begun
+        if place == 0 and begun:
+            number, begun = number + 1, False
+            planned = plan_of(number)
+        begun = begun or place > 0 or count == 1
+        return batch(number, place, planned[place])
+
+    return Batches(numbered, count, varying=(1,))
 
 
 def plan(lengths, batch_size, buckets, rng=None):
@@ -147,9 +153,3 @@ def _stack(values, length):
     for row, value in zip(stacked, values, strict=True):
         row[: len(value)] = value
     return stacked
-
-
-def _spec(array):
-    # Only the length varies.
-    shape = [None if axis == 1 else size for axis, size in enumerate(array.shape)]
-    return tf.TensorSpec(shape, array.dtype)

@@ -3,7 +3,6 @@
 from collections.abc import Mapping
 from typing import NamedTuple
 
-import numpy as np
 from keras import ops
 
 from keras_corrupt.downstream.answering import Answering, no_task
@@ -254,7 +253,7 @@ class DownstreamModel(TextModel):
         return {name: config[name] for name in self.head_arguments}
 
     def batches(self, features, batch_size, seed=None, **options):
-        """Returns a `tf.data.Dataset` for `fit`: see `make_batches`."""
+        """Returns `Batches` for `fit`: see `make_batches`."""
         padding_id = self.tokenizer.padding_id
         return make_batches(
             features, batch_size, self.max_length, padding_id, seed, **options
@@ -294,8 +293,8 @@ class DownstreamModel(TextModel):
         for inputs, _, weights, rows in make_batches(
             features, batch_size, self.max_length, self.tokenizer.padding_id, rows=True
         ):
-            batch = self.predict_on_batch({k: np.array(v) for k, v in inputs.items()})
-            for i, row in enumerate(rows.numpy()[weights.numpy() > 0]):
+            batch = self.predict_on_batch(inputs)
+            for i, row in enumerate(rows[weights > 0]):
                 results[row] = {name: array[i] for name, array in batch.items()}
         return results
 

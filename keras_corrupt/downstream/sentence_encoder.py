@@ -93,7 +93,7 @@ class SentenceEncoder(DownstreamModel):
         return features
 
     def batches(self, features, batch_size, seed=None):
-        """Returns a `tf.data.Dataset` for `fit`.
+        """Returns `Batches` for `fit`.
 
         Args:
             features: Features of pairs, or of pairs with a hard negative.

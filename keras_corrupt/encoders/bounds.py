@@ -10,6 +10,8 @@ from typing import NamedTuple
 
 import numpy as np
 
+from keras_corrupt.devices.batches import Batches
+
 
 class Bounds(NamedTuple):
     """What a model can read.
@@ -29,14 +31,16 @@ class Bounds(NamedTuple):
 
         Args:
             batches: Arrays that `text_inputs` takes, alone or in a tuple before their
-                targets, which are checked now; or a `tf.data.Dataset` or a generator
-                of such, whose batches are checked as they are read. Other kinds are
-                returned as they are.
+                targets, which are checked now; or `Batches`, a generator or a
+                `tf.data.Dataset` of such, which are checked as they are read. Other
+                kinds are returned as they are.
 
         Raises:
             ValueError: Arrays have an id or a length that the model cannot read. A
                 dataset raises TensorFlow's `InvalidArgumentError`.
         """
+        if isinstance(batches, Batches):
+            return batches.map(self.checked)
         if isinstance(batches, types.GeneratorType):
             return (self.checked(batch) for batch in batches)
         if hasattr(batches, "element_spec") and hasattr(batches, "map"):

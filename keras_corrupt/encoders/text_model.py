@@ -8,6 +8,7 @@ import numpy as np
 from keras import ops
 
 from keras_corrupt import tokenizers
+from keras_corrupt.devices.batches import Batches, fed
 from keras_corrupt.devices.guests import invites_guests
 from keras_corrupt.devices.many_updates import makes_many, many_updates
 from keras_corrupt.encoders.bounds import UNBOUNDED, Bounds, is_integers, type_name
@@ -75,15 +76,20 @@ class TextModel(keras.Model):
         if isinstance(x, (Mapping, np.ndarray, list, tuple, str)):
             check(x)
         x, validation_data = map(self.bounds.checked, (x, validation_data))
-        return super().fit(x, *args, validation_data=validation_data, **kwargs)
+        if isinstance(x, Batches):
+            kwargs["shuffle"] = False  # they have an order
+        with fed(x) as x, fed(validation_data) as validation_data:
+            return super().fit(x, *args, validation_data=validation_data, **kwargs)
 
     def evaluate(self, x=None, *args, **kwargs):
         """Computes loss and metrics: see `keras.Model.evaluate`."""
-        return super().evaluate(self.bounds.checked(x), *args, **kwargs)
+        with fed(self.bounds.checked(x)) as x:
+            return super().evaluate(x, *args, **kwargs)
 
     def predict(self, x, *args, **kwargs):
         """Runs the model: see `keras.Model.predict`."""
-        return super().predict(self.bounds.checked(x), *args, **kwargs)
+        with fed(self.bounds.checked(x)) as x:
+            return super().predict(x, *args, **kwargs)
 
     def make_train_function(self, force=False):
         made = self.train_function is not None and not force

@@ -306,7 +306,7 @@ def main():
     dataset = make_dataset(
         settings.data, "validation", batch_size=settings.texts, seed=settings.seed
     )
-    batch = next(dataset.as_numpy_iterator())
+    batch = dataset[0]
     output = made_directory(settings.output)
     parts, distances = measure(GradientOf(model), batch, model.unmaskable_ids, settings)
     rng = np.random.default_rng(settings.seed)

@@ -1,11 +1,9 @@
 """Batches of several tasks' sequences: each row has the targets of its own task."""
 
-import itertools
-
 import keras
 import numpy as np
 
-from keras_corrupt.downstream.batches import LENGTHS, as_dataset, assemble, plan
+from keras_corrupt.downstream.batches import LENGTHS, assemble, passes, plan
 from keras_corrupt.downstream.soft_targets import mixed
 from keras_corrupt.multitask.sampling import EXPONENT, rows_of_pass
 
@@ -47,7 +45,7 @@ def mixed_batches(
         first_pass: How many passes have been made.
 
     Returns:
-        A `tf.data.Dataset` of `(inputs, targets, weights)`. `inputs` has `task`, the
+        `Batches` of `(inputs, targets, weights)`. `inputs` has `task`, the
         number of each row's, and what any of the models reads; `targets` maps tasks to
         their targets. Both are 0 in rows of tasks that have no such thing.
     """
@@ -63,9 +61,10 @@ def mixed_batches(
         for lengths_apart in (LENGTHS, WINDOWS if len(groups) > 1 else LENGTHS)
     )
     count = -(-sum(sizes) // batch_size)
-    passes = itertools.count(first_pass)
 
-    def batch(indices, length, share):
+    def batch(pass_number, place, indices):
+        share = gold_weight(pass_number * count + place) if soft_targets else 1.0
+        length = padded[np.searchsorted(padded, lengths[indices].max())]
         weights = (np.arange(batch_size) < len(indices)).astype("float32")
         indices = np.resize(indices, batch_size)
         task = np.searchsorted(np.cumsum(sizes), indices, side="right")
@@ -82,18 +81,13 @@ def mixed_batches(
                         into[key][rows] = array
         return inputs, targets, weights
 
-    def batches():
-        number = next(passes)
-        rows = rows_of_pass(sizes, exponent, seed, number)
-        rng = np.random.default_rng((seed, number))
+    def plan_of(pass_number):
+        rows = rows_of_pass(sizes, exponent, seed, pass_number)
+        rng = np.random.default_rng((seed, pass_number))
         planned = plan(lengths[rows], batch_size, windows, rng)
-        for i, (indices, _) in enumerate(planned):
-            step = number * count + i
-            share = gold_weight(step) if soft_targets else 1.0
-            length = padded[np.searchsorted(padded, lengths[rows[indices]].max())]
-            yield batch(rows[indices], length, share)
+        return [rows[indices] for indices, _ in planned]
 
-    return as_dataset(batches, batch(np.array([0]), lengths[0], 1.0), count)
+    return passes(plan_of, batch, count, first_pass)
 
 
 class _Group:

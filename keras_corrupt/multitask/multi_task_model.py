@@ -123,7 +123,7 @@ class MultiTaskModel(DownstreamModel):
         }
 
     def batches(self, features, batch_size, seed=0, **kwargs):
-        """Returns a `tf.data.Dataset` for `fit`: see `mixed_batches`."""
+        """Returns `Batches` for `fit`: see `mixed_batches`."""
         for name in self.tasks:
             if not features.get(name):
                 raise ValueError(f"`features` has none of the task {name}.")

@@ -30,7 +30,7 @@ def validation_batches(info, config):
         max_length=config.sequence_length,
         seed=config.seed,
     )
-    return batches.take(config.validation_batches * config.accumulate).cache()
+    return batches.take(config.validation_batches * config.accumulate).kept()
 
 
 class HeldOut:

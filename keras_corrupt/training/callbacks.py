@@ -14,6 +14,7 @@ from keras import ops
 from keras_corrupt.commands.frame import RunError
 from keras_corrupt.devices.distribution import ONE_DEVICE
 from keras_corrupt.files.whole import write_whole
+from keras_corrupt.training.event_file import EventFile
 from keras_corrupt.training.phases import WHOLE_RUN
 
 #: The attribute of an optimizer that is the norm of its last gradient, and its metric.
@@ -105,9 +106,7 @@ class RunLog(keras.callbacks.Callback):
         self.seconds = self.rows[-1]["seconds"] if self.rows else 0.0
 
     def on_train_begin(self, logs=None):
-        import tensorflow as tf
-
-        self.writer = tf.summary.create_file_writer(str(self.events))
+        self.writer = EventFile(self.events)
         self.started = time.monotonic()
         for tracker in self.trackers:
             tracker.start()
@@ -121,8 +120,6 @@ class RunLog(keras.callbacks.Callback):
 
     def on_interval_end(self, step, logs):
         """Adds a row; called by `Intervals`."""
-        import tensorflow as tf
-
         seconds = self.seconds + time.monotonic() - self.started
         row = {
             "step": step,
@@ -140,11 +137,7 @@ class RunLog(keras.callbacks.Callback):
         writer.writeheader()
         writer.writerows(self.rows)
         write_whole(self.path, text.getvalue())
-        with self.writer.as_default(step=step):
-            for name, value in row.items():
-                if name != "step":
-                    tf.summary.scalar(name, value)
-        self.writer.flush()
+        self.writer.add(step, {n: v for n, v in row.items() if n != "step"})
         for tracker in self.trackers:
             tracker.log(row)
 

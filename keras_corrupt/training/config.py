@@ -10,6 +10,7 @@ from keras_corrupt.commands.bounds import Bounds, check_bounds
 from keras_corrupt.data import settings
 from keras_corrupt.data.settings import ExampleSettings
 from keras_corrupt.training.phases import Phase
+from keras_corrupt.training.run_directory import ORDER
 
 #: Field -> its bounds. All are finite.
 BOUNDS = {
@@ -306,7 +307,8 @@ class PretrainConfig(ExampleSettings, Subject):
     def as_dict(self):
         """Returns the fields that a continued run must agree with, JSON-ready."""
         fields = json.loads(json.dumps(dataclasses.asdict(self)))
-        return {name: v for name, v in fields.items() if name not in self.MAY_CHANGE}
+        kept = {name: v for name, v in fields.items() if name not in self.MAY_CHANGE}
+        return kept | {ORDER: 2}
 
     @classmethod
     def compared(cls, settings):

@@ -4,6 +4,7 @@ Pretraining uses it for each of its phases; any compiled `keras.Model` can be tr
 by it, whatever its batches are.
 """
 
+from keras_corrupt.devices.batches import fed
 from keras_corrupt.devices.distribution import ONE_DEVICE
 from keras_corrupt.training.callbacks import Intervals, Progress, RunLog, Warnings
 from keras_corrupt.training.compiled_memory import CompiledMemory
@@ -43,8 +44,7 @@ def train(
     Args:
         model: A `keras.Model`, built and compiled, its optimizer built.
         batches_from: Function of the number of steps done that returns the batches
-            from there on, a `tf.data.Dataset` without end. Batches must depend on
-            nothing else.
+            from there on, `Batches` without end. They must depend on nothing else.
         validate: Function of the model that returns a dict of metrics, names beginning
             with `val_`, `val_loss` among them.
         checkpoints: The `Checkpoints` of the run.
@@ -98,14 +98,15 @@ def train(
         model.steps_per_execution = largest_divisor(stop - step, at_once)
         model.train_function = None  # it depends on this number
         try:
-            model.fit(
-                batches_from(step),
-                steps_per_epoch=stop - step,
-                epochs=(steps - step) // interval if whole else 1,
-                callbacks=[*callbacks, *asking, intervals],
-                verbose=0,
-                shuffle=False,
-            )
+            with fed(batches_from(step)) as batches:
+                model.fit(
+                    batches,
+                    steps_per_epoch=stop - step,
+                    epochs=(steps - step) // interval if whole else 1,
+                    callbacks=[*callbacks, *asking, intervals],
+                    verbose=0,
+                    shuffle=False,
+                )
         finally:
             for callback in (*callbacks, intervals):
                 callback.release()  # Keras does not when training fails

@@ -7,7 +7,6 @@ import sys
 
 import numpy as np
 
-from keras_corrupt.data import name_damage
 from keras_corrupt.devices import compiled_programs, distribution, precision
 from keras_corrupt.devices.many_updates import most_at_once
 from keras_corrupt.devices.peaks import peak_flops
@@ -34,12 +33,7 @@ from keras_corrupt.training.stable import (
     last_stable_step,
     resume,
 )
-from keras_corrupt.training.starting import (
-    build,
-    check_start,
-    is_prepared,
-    prepare,
-)
+from keras_corrupt.training.starting import build, check_start, prepare
 
 #: Validation metrics of the model that a run started from, and of what it came to.
 BEFORE_FILE, AFTER_FILE = "before.json", "after.json"
@@ -107,12 +101,6 @@ class PretrainingRun(Run):
             self.output,
             self.devices,
         )
-
-    def guards(self):
-        yield name_damage(self.config.data or self.output / "data")
-        for number, (name, _) in enumerate(self.config.mix, 1):
-            mixed = name if is_prepared(name) else self.output / f"mix_{number}"
-            yield name_damage(mixed)
 
     def read(self):
         self.examples = self.devices.in_all_processes(
@@ -286,7 +274,7 @@ def check_batch_size(config, model):
 
 def unigram_of(info, validation, model):
     """Returns the unigram baseline's loss and accuracy on the validation examples."""
-    examples = [{k: np.array(v) for k, v in batch.items()} for batch in validation]
+    examples = list(validation)
     token_ids, padding_mask = (
         np.concatenate([batch[name] for batch in examples])
         for name in ("token_ids", "padding_mask")

@@ -45,10 +45,6 @@ class Run:
         """Calls `once` with the run; a kind may call it again with other settings."""
         return once(self)
 
-    def guards(self):
-        """Returns context managers that explain the errors of the run."""
-        return []
-
     def read(self):
         """Reads or makes the examples: returns what they are -> fingerprint."""
         raise NotImplementedError
@@ -69,7 +65,7 @@ class Run:
         """Compiles the model for a `Phase`."""
 
     def batches(self, step):
-        """Returns the batches from an update on: a `tf.data.Dataset` without end."""
+        """Returns the batches from an update on: `Batches` without end."""
         raise NotImplementedError
 
     def validate(self, model):
@@ -116,8 +112,6 @@ def drive(run):
         devices.in_all_processes(
             lambda: stack.enter_context(directory), first_only=True
         )
-        for guard in run.guards():
-            stack.enter_context(guard)
         trackers = stack.enter_context(following(run.config, run.output, settings))
         return run.attempt(lambda run: _once(run, trackers))
 

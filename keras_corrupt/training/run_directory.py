@@ -17,6 +17,8 @@ except ImportError:  # Windows
 RUN_FILE = "run.json"
 #: What a run has in it beside its settings: its examples, and where it went back.
 EXAMPLES, RECOVERIES = "examples", "recoveries"
+#: The setting of pretraining that numbers the orders of examples there have been.
+ORDER = "order_of_examples"
 #: What a directory can hold where a run has lost nothing yet.
 BEGINNINGS = {RUN_FILE, partial_of(RUN_FILE).name}
 
@@ -56,6 +58,11 @@ def run_directory(output, settings, compared=dict, uncompared=()):
             same = dict.fromkeys((EXAMPLES, RECOVERIES, *uncompared))
             longer = was.get("steps") != settings.get("steps")
             remedy = of_more_steps(output, was) if longer else ""
+            if was.get(ORDER) != settings.get(ORDER):
+                remedy = (
+                    " Another version of this package began it, which reads the "
+                    "examples in another order: go on with that version."
+                )
             before, asked = (compared(each) | same for each in (was, settings))
             check_same_run(output, before, asked, remedy)
         try:

@@ -8,10 +8,11 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from keras_corrupt.data import DatasetError, make_dataset, name_damage
+from keras_corrupt.data import DatasetError, make_dataset
 from keras_corrupt.data.examples import Example
 from keras_corrupt.data.info import load_dataset_info
 from keras_corrupt.data.records import serialize
+from keras_corrupt.devices.batches import fed
 from keras_corrupt.tokenizers import load
 from tests.conftest import SPECIAL
 
@@ -60,7 +61,7 @@ DAMAGED = {
     "huge ids": (serialize(Example([2, 1 << 60, 3], [0] * 3)), f"to {1 << 60}"),
     "too long": (serialize(Example([7] * 100, [0] * 100)), "100 tokens, more than"),
     "no message": (b"\xff\xff", "no tf.train.Example"),
-    "no numbers": (SOUND.replace(b"\x1a", b"\x12"), "token ids|does not parse|no tf"),
+    "no numbers": (SOUND.replace(b"\x1a", b"\x12"), "token ids|no tf"),
 }
 
 
@@ -70,7 +71,7 @@ def test_records_are_checked_as_they_are_read(copy, kind):
     file = rewrite(copy, "validation", [SOUND] * 300 + [record, SOUND])
     dataset = make_dataset(copy, "validation", batch_size=4)
     match = rf"{file.name}: record 301.*({message})"
-    with pytest.raises(DatasetError, match=match) as error, name_damage(copy):
+    with pytest.raises(DatasetError, match=match) as error:
         list(dataset)
     assert "\n" not in str(error.value)
 
@@ -78,22 +79,14 @@ def test_records_are_checked_as_they_are_read(copy, kind):
 def test_records_that_all_lack_segment_ids(copy):
     rewrite(copy, "validation", [example(token_ids=[7] * 32)] * 128)
     with pytest.raises(DatasetError, match="record 1: holds the features"):
-        with name_damage(copy):
-            list(make_dataset(copy, "validation", batch_size=128))
+        list(make_dataset(copy, "validation", batch_size=128))
 
 
 def test_sound_records_pass(copy):
     longest = serialize(Example([2, *[119] * 30, 3], [0] * 31 + [1]))
     rewrite(copy, "validation", [SOUND, longest])
-    (batch,) = make_dataset(copy, "validation", batch_size=4).as_numpy_iterator()
+    (batch,) = make_dataset(copy, "validation", batch_size=4)
     assert batch["padding_mask"].sum(axis=1).tolist() == [4, 32]
-
-
-def test_other_errors_stay_what_they_are(copy):
-    with pytest.raises(tf.errors.InvalidArgumentError), name_damage(copy):
-        tf.constant([1, 2]) + tf.constant([1, 2, 3])
-    with pytest.raises(KeyError), name_damage(copy):
-        raise KeyError("mine")
 
 
 def test_damage_within_fit(copy):
@@ -108,10 +101,10 @@ def test_damage_within_fit(copy):
     model = keras.Model(inputs, outputs)
     model.compile("sgd", "mse", jit_compile=False)
     dataset = make_dataset(copy, batch_size=16)
-    dataset = dataset.map(lambda batch: (batch["token_ids"], tf.zeros((16, 2))))
-    match = r"train-00001\.tfrecord: record \d+ does not parse: it is damaged"
-    with pytest.raises(DatasetError, match=match), name_damage(copy):
-        model.fit(dataset, steps_per_epoch=500, verbose=0)
+    dataset = dataset.map(lambda batch: (batch["token_ids"], np.zeros((16, 2))))
+    match = r"train-00001\.tfrecord: record \d+: its checksum is another"
+    with pytest.raises(DatasetError, match=match), fed(dataset) as batches:
+        model.fit(batches, steps_per_epoch=500, verbose=0, shuffle=False)
 
 
 def test_a_length_beyond_the_file(copy):

@@ -25,6 +25,7 @@ import pytest
 import tensorflow as tf
 
 from keras_corrupt.corruption import Masking, corrupters, masker
+from keras_corrupt.devices.batches import Batches
 from keras_corrupt.models import MaskedLM
 from keras_corrupt.training import (
     AdamW,
@@ -78,7 +79,12 @@ def dataset(batches, rows=None):
     arrays = [batch(seed) for seed in range(batches)]
     arrays = {name: np.concatenate([a[name] for a in arrays]) for name in arrays[0]}
     arrays = {name: array[:rows] for name, array in arrays.items()}
-    return tf.data.Dataset.from_tensor_slices(arrays).batch(ROWS)
+
+    def rows_of(number):
+        some = slice(ROWS * number, ROWS * (number + 1))
+        return {name: array[some] for name, array in arrays.items()}
+
+    return Batches(rows_of, batches, varying=(0,) if rows else ())
 
 
 def without_masks(inputs):

@@ -21,7 +21,7 @@ def feature(length, value, example=0):
 
 
 def numpy_batches(*args, **kwargs):
-    return list(make_batches(*args, **kwargs).as_numpy_iterator())
+    return list(make_batches(*args, **kwargs))
 
 
 @settings(max_examples=200, deadline=None)
@@ -75,7 +75,7 @@ def test_every_feature_comes_once_a_pass_with_weight_one():
     passes = []
     for _ in range(2):
         seen = []
-        for _, targets, weights in dataset.as_numpy_iterator():
+        for _, targets, weights in dataset:
             assert len(weights) == 8
             seen += targets["label"][weights > 0].tolist()
         assert sorted(seen) == list(range(101))
@@ -99,9 +99,14 @@ def test_the_longest_sequence_allowed_is_a_bucket_of_its_own():
     assert inputs["token_ids"].shape == (1, 40)
 
 
-def test_batches_are_not_autotuned():
-    dataset = make_batches([feature(4, 0)], 1, 16)
-    assert dataset.options().autotune.enabled is False
+def test_looking_at_the_first_batch_begins_no_pass():
+    """Keras does so where a model is not built, and `fed` to learn the shapes."""
+    looked_at, other = (make_batches([feature(4, 0)] * 50, 5, 16, 0, 1) for _ in "ab")
+    assert len({looked_at[0][0]["token_ids"].tobytes() for _ in range(3)}) == 1
+    for _ in range(2):
+        for one, two in zip(looked_at, other, strict=True):
+            np.testing.assert_array_equal(one[1]["label"], two[1]["label"])
+        looked_at[0]
 
 
 def test_errors():

@@ -93,7 +93,7 @@ def test_the_loss_of_a_batch_by_hand(symmetric, tokenizer):
         )
     )
     features = model.features(PAIRS)
-    (batch,) = model.batches(features, batch_size=4).as_numpy_iterator()
+    (batch,) = model.batches(features, batch_size=4)
     inputs, targets, weights = batch
     assert weights.tolist() == [1.0] * 6 + [0.0] * 2
     # The batch is padded by a copy of a pair, which is no negative.

@@ -126,7 +126,7 @@ class TestLosses:
         features = classifier.features(TEXTS[:3], ["yes", "no", "?"])
         means = []
         for batch_size in (3, 8):
-            ((x, y, w),) = classifier.batches(features, batch_size).as_numpy_iterator()
+            ((x, y, w),) = classifier.batches(features, batch_size)
             loss = classifier.compute_loss(x, y, classifier(x), w)
             means.append(float(loss))
         assert means[0] == pytest.approx(means[1], abs=1e-6)

@@ -104,7 +104,7 @@ class TestLoss:
         sentences = [["The", "cats", "ran"], ["a"], ["dogs", "sat"]]
         tags = [["D", "N", "V"], ["D"], ["N", "V"]]
         features = tagger.features(sentences, tags)
-        ((x, y, w),) = tagger.batches(features, batch_size).as_numpy_iterator()
+        ((x, y, w),) = tagger.batches(features, batch_size)
         outputs = {k: np.array(v) for k, v in tagger(x).items()}
         losses = []
         for row, sentence_tags in enumerate(tags):
@@ -121,7 +121,7 @@ class TestLoss:
 
     def test_a_batch_without_words_has_loss_zero(self, tagger):
         features = tagger.features([[], []], [[], []])
-        ((x, y, w),) = tagger.batches(features, 2).as_numpy_iterator()
+        ((x, y, w),) = tagger.batches(features, 2)
         assert float(tagger.compute_loss(x, y, tagger(x), w)) == 0.0
 
     @pytest.mark.usefixtures("graphs")

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
+from keras_corrupt.devices.batches import Batches
 from keras_corrupt.encoders import TransformerEncoder
 from keras_corrupt.models import MaskedLM
 from tests.conftest import COMPILED, SIZES, make_inputs
@@ -44,7 +45,7 @@ def test_arrays_that_the_model_cannot_read_are_refused(model, given, message):
         model.fit(make_inputs(), validation_data=(given,), verbose=0)
 
 
-@pytest.mark.parametrize("kind", ["dataset", "pairs", "generator"])
+@pytest.mark.parametrize("kind", ["dataset", "pairs", "generator", "batches"])
 def test_batches_are_checked_as_they_are_read(model, kind):
     """The second batch has the wrong id; the model is as fit for use as before."""
     given = wrong("token_ids", 50)
@@ -54,6 +55,10 @@ def test_batches_are_checked_as_they_are_read(model, kind):
         batches = batches.map(lambda inputs: (inputs, None))
     if kind == "generator":
         batches = ({name: a[i : i + 3] for name, a in given.items()} for i in (0, 3))
+        error, got = ValueError, r".* Got 50\."
+    if kind == "batches":
+        parts = [{name: a[i : i + 3] for name, a in given.items()} for i in (0, 3)]
+        batches = Batches(parts.__getitem__, 2)
         error, got = ValueError, r".* Got 50\."
     with pytest.raises(error, match=rf"`token_ids` of the model are from 0 to 49{got}"):
         model.fit(batches, verbose=0)

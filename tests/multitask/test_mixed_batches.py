@@ -25,7 +25,7 @@ def features_of(lengths):
 def made(tasks, batch_size):
     features = {name: features_of(lengths) for name, lengths in tasks.items()}
     parts = dict.fromkeys(tasks, PART)
-    return [*mixed_batches(parts, features, batch_size).as_numpy_iterator()]
+    return [*mixed_batches(parts, features, batch_size)]
 
 
 def test_tasks_of_short_and_of_long_texts_share_batches():

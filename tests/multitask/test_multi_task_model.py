@@ -24,7 +24,7 @@ def model(tokenizer):
 
 def one_batch(model, **kwargs):
     features = model.features(EXAMPLES, LABELS)
-    (batch,) = model.batches(features, 16, **kwargs).as_numpy_iterator()
+    (batch,) = model.batches(features, 16, **kwargs)
     return batch
 
 

@@ -80,7 +80,7 @@ def test_targets_are_mixed_by_the_number_of_updates_done(tokenizer, soft):
         gold_weight=trainer.gold_weight,
         first_pass=2,
     )
-    whole = list(batches.as_numpy_iterator())
+    whole = list(batches)
     count = len(whole)
     names, seen = list(TASKS), set()
     for step, (x, y, w) in enumerate(whole, 2 * count):

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-import tensorflow as tf
 
 from keras_corrupt.data import load_dataset_info
+from keras_corrupt.devices.batches import Batches
 from keras_corrupt.models import Electra, MaskedLM
 from keras_corrupt.training import collapse, pretrain
 from keras_corrupt.training.batches import validation_batches
@@ -78,11 +78,11 @@ def test_spread_of_a_model(sizes):
     empty = {name: 0 * array[:2] for name, array in inputs.items()}
     filled = {name: np.concatenate([inputs[name], empty[name]]) for name in inputs}
     spreads = TokenSpreads(model)
-    found = spreads.measure(tf.data.Dataset.from_tensors(filled))
+    found = spreads.measure(Batches([filled].__getitem__, 1))
 
     assert found == pytest.approx(mean_spread(model, inputs), rel=1e-4)
     kill(model)
-    assert spreads.measure(tf.data.Dataset.from_tensors(filled)) < 1e-5
+    assert spreads.measure(Batches([filled].__getitem__, 1)) < 1e-5
 
 
 def test_metrics_of_a_run(finished):

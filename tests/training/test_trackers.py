@@ -6,8 +6,8 @@ import types
 import keras
 import numpy as np
 import pytest
-import tensorflow as tf
 
+from keras_corrupt.devices.batches import Batches
 from keras_corrupt.training import loop
 from keras_corrupt.training.callbacks import read_metrics
 from keras_corrupt.training.checkpoint import Checkpoints
@@ -83,7 +83,7 @@ def train(directory, steps=6):
     model(np.ones((2, 1)))
     model.compile("sgd", "mse")
     model.optimizer.build(model.trainable_variables)
-    batches = tf.data.Dataset.from_tensors((np.ones((2, 1)), np.ones((2, 1)))).repeat()
+    batches = Batches(lambda number: (np.ones((2, 1)), np.ones((2, 1))))
     asked = types.SimpleNamespace(wandb="news", mlflow="http://host:5000")
     directory.mkdir(exist_ok=True)
     with following(asked, directory, {"model": {"size": 1}, "seed": 7}) as trackers:

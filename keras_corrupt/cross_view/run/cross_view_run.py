@@ -21,6 +21,7 @@ from keras_corrupt.cross_view.multi_task.config import CrossViewMultiTaskConfig
 from keras_corrupt.cross_view.multi_task.setup import SeveralTasksSetup
 from keras_corrupt.cross_view.run.sentences import SentenceSetup
 from keras_corrupt.cross_view.text.batches import alternating
+from keras_corrupt.devices.batches import fed
 from keras_corrupt.files.whole import write_whole
 from keras_corrupt.training import report
 from keras_corrupt.training.callbacks import read_metrics
@@ -133,9 +134,8 @@ def evaluate(model, task, split, batch_size):
     """Returns the mean loss of a split's labels, and the task's metrics."""
     labels = model.classes_of(split.labels)
     batches = model.batches(model.compact(split.examples), labels, batch_size)
-    losses = model.evaluate(
-        alternating([batches], count=len(batches)), return_dict=True, verbose=0
-    )
+    with fed(alternating([batches], count=len(batches))) as batches:
+        losses = model.evaluate(batches, return_dict=True, verbose=0)
     metrics = task.metrics(model.predictions(split.examples, batch_size), split)
     return losses["supervised_loss"], metrics
 

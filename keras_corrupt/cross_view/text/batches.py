@@ -3,9 +3,9 @@
 import functools
 
 import numpy as np
-import tensorflow as tf
 
-from keras_corrupt.downstream.batches import LENGTHS, as_dataset, assemble, plan
+from keras_corrupt.devices.batches import Batches
+from keras_corrupt.downstream.batches import LENGTHS, assemble, plan
 
 
 class SentenceBatches:
@@ -146,7 +146,7 @@ class PieceBatches(SentenceBatches):
         return feature
 
 
-def alternating(kinds, step=0, count=tf.data.INFINITE_CARDINALITY, first=0):
+def alternating(kinds, step=0, count=None, first=0):
     """Returns batches of each kind in turn, from update `step` on.
 
     Args:
@@ -156,16 +156,14 @@ def alternating(kinds, step=0, count=tf.data.INFINITE_CARDINALITY, first=0):
         first: Batches of the first kind before the others have their turn.
 
     Returns:
-        A `tf.data.Dataset` of `(inputs, tags)`.
+        `Batches` of `(inputs, tags)`.
     """
 
-    def batches():
-        number = step
-        while True:
-            turn, kind = divmod(max(number - first, 0), len(kinds))
-            if kind == 0:
-                turn += min(number, first)
-            yield kinds[kind].batch(turn)
-            number += 1
+    def batch(number):
+        number += step
+        turn, kind = divmod(max(number - first, 0), len(kinds))
+        if kind == 0:
+            turn += min(number, first)
+        return kinds[kind].batch(turn)
 
-    return as_dataset(batches, kinds[0].batch(0), count)
+    return Batches(batch, count, varying=(1,))
