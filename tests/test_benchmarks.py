@@ -6,7 +6,7 @@ from tests.conftest import ROOT
 
 PATHS = sorted(path.relative_to(ROOT) for path in ROOT.glob("benchmarks/**/*.py"))
 #: Libraries of peers, which the tests do not have; `picture.py` runs as a script.
-ABSENT = {"torch", "flair", "networkx", "transformers", "swapped_words"}
+ABSENT = {"torch", "flair", "networkx", "playwright", "transformers", "swapped_words"}
 
 
 @pytest.mark.parametrize("path", PATHS, ids=str)

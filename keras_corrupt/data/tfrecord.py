@@ -37,7 +37,7 @@ def frames(records: Sequence[bytes]) -> bytes:
 
     Example:
     >>> frames([b"abc"]).hex()
-    '03000000000000001b7271896162630d4c6dc4'
+    '0300000000000000b099490e6162636e57f121'
     """
     lengths = [struct.pack("<Q", len(record)) for record in records]
     checksums = masked_checksums([*lengths, *records]).astype("<u4")
