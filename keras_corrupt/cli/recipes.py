@@ -81,7 +81,7 @@ def run(path):
     """Runs a file as Python runs a script; unlike `runpy`, it leaves `sys.argv`."""
     spec = importlib.util.spec_from_file_location("__main__", path)
     module = importlib.util.module_from_spec(spec)
-    sys.modules["__main__"] = module  # where help finds what comments fields have
+    sys.modules["__main__"] = module  # where help finds the fields' comments
     sys.path.insert(0, str(path.resolve().parent))
     spec.loader.exec_module(module)
 

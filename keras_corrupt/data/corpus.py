@@ -92,7 +92,7 @@ def open_corpus(
 
     Raises:
         CorpusError: If nothing matches, a file's extension is unknown, or a file is
-            named twice, cannot be found or is none (a pipe, a device).
+            named twice, cannot be found or is no regular file (a pipe, a device).
 
     Example:
     >>> [source.name for source in open_corpus("python-docs")]

@@ -83,7 +83,7 @@ def find_files(specification: str, omissions: Omissions) -> list[str]:
 
     Raises:
         CorpusError: If nothing matches, a file's ending is unknown, a folder or a file
-            cannot be read, or a file is none (a pipe, a device).
+            cannot be read, or a path is no regular file (a pipe, a device).
     """
     if is_url(specification):
         return _at_url(specification, omissions)
@@ -152,7 +152,7 @@ def _in_directory(directory: str, omissions: Omissions) -> Iterator[str]:
     """Yields the readable files of a directory."""
     root, seen = os.path.realpath(directory), set()
     for folder, folders, names in os.walk(directory, onerror=_raise, followlinks=True):
-        folders.sort()  # so that of two ways to a folder the same is taken each time
+        folders.sort()  # each run then takes the same one of two ways to a folder
         real = os.path.realpath(folder)
         if real != root and os.path.commonpath([root, real]) == real:
             omissions.add("links to a folder above", folder)

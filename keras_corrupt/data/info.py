@@ -64,9 +64,9 @@ class DatasetInfo:
 
     Attributes:
         directory: Where it is.
-        settings: The arguments it was built with, those that change the result.
-        corpus: Name, size, modification time and SHA-256 of each source, or what else
-            tells its content: the version that a store tells, a hub's revision.
+        settings: The arguments that it was built with and that change the result.
+        corpus: Name, size, modification time and SHA-256 of each source, or another
+            mark of its content: the version that a store tells, a hub's revision.
         max_length: Tokens of the longest example allowed.
         vocabulary_size: Tokens of the vocabulary; every token id is below.
         tokenizer_fingerprint: `Tokenizer.fingerprint` of the tokenizer.
@@ -94,7 +94,7 @@ class DatasetInfo:
 
     @property
     def fingerprint(self) -> str:
-        """SHA-256 over what decides the batches: equal means equal examples.
+        """SHA-256 over all that decides the batches: equal means equal examples.
 
         It covers the content of all shards in their order, the tokenizer's fingerprint
         and `max_length`.

@@ -105,7 +105,7 @@ class Plan(ExampleSettings):
         return tokenizer
 
     def settings(self, tokenizer: Tokenizer | None) -> dict:
-        """Lists what the result depends on, besides the corpus.
+        """Lists the settings that the result depends on, besides the corpus.
 
         Args:
             tokenizer: By `given_tokenizer`.

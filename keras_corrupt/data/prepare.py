@@ -53,7 +53,7 @@ def prepare_dataset(
     with it what the script imports at its top.
 
     Args:
-        corpus: What to read; see `open_corpus`.
+        corpus: The sources to read; see `open_corpus`.
         output: The directory; missing, empty, or made by an earlier call.
         shard_bytes: Size of a training shard, passed by one record at most.
         workers: Processes, this one included; by default one for each available CPU,

@@ -284,7 +284,7 @@ def index_of(column: str, names: list[str], source: str) -> int:
         Its number.
 
     Raises:
-        CorpusError: There is none of this name, or there are two.
+        CorpusError: There is no column of this name, or there are two.
     """
     if names.count(column) != 1:
         many = "two columns" if column in names else "no column"

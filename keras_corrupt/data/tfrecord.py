@@ -56,7 +56,7 @@ def frames(records: Sequence[bytes]) -> bytes:
 def masked_checksums(records: Sequence[bytes]) -> np.ndarray:
     """Returns the checksum of each record, uint32 [records].
 
-    CRC-32C is linear: each byte at each distance from the end adds what a table says.
+    CRC-32C is linear: each byte at each distance from the end adds an entry of a table.
     So NumPy computes the checksums of all records at once.
 
     Args:
@@ -95,7 +95,7 @@ def _after(states, parts):
 
 @functools.cache
 def _table(size):
-    """Returns what a byte adds, uint32 [256 * distance from the end + byte]."""
+    """Returns the sum's part of a byte, uint32 [256 * distance from the end + byte]."""
     row = np.arange(256, dtype=np.uint32)
     for _ in range(8):
         row = (row >> 1) ^ (row & 1) * np.uint32(_POLYNOMIAL)

@@ -69,7 +69,7 @@ class SentenceEncoder(DownstreamModel):
         return {"encoder": self.encoder}
 
     def take_head(self, start):
-        """There is none."""
+        """Does nothing: a SentenceEncoder has no head."""
 
     def features(self, examples, labels=None):
         """Encodes each text of each example; see `DownstreamModel.features`.

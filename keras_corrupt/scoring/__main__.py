@@ -1,4 +1,4 @@
-"""`python -m keras_corrupt.scoring`: what a pretrained model says of texts."""
+"""`python -m keras_corrupt.scoring`: a pretrained model's scores of texts."""
 
 import json
 import os

@@ -39,7 +39,7 @@ class TranslationConfig(CrossViewConfig):
     lstm_size: tyro.conf.Suppress[int | None] = None  # the decoder's are its own
     freeze_encoder: tyro.conf.Suppress[bool] = False
 
-    #: A translator that knows little finds what no sentence means.
+    #: A translator that knows little finds translations with another meaning.
     LABELLED_SHARE = 0.5
     OF_MODEL = (
         "beam_size",

@@ -28,7 +28,7 @@ FUNCTION_WORDS |= set(
     who whom whose why will with without won would wouldn yet you
     """.split()
 )
-#: A word, or what an apostrophe adds to one: `Ann's` is two, as is `he'd`.
+#: A word, or the ending that an apostrophe adds to it: `Ann's` and `he'd` are two each.
 WORD = re.compile(r"\w+|['’]\w+")
 #: Words of a phrase after its determiner.
 LONGEST_PHRASE = 3
