@@ -1,1 +1,1 @@
-"""What the command `keras-corrupt` has beside the commands of other folders."""
+"""Commands of `keras-corrupt` that no other folder has."""

@@ -13,7 +13,7 @@ from keras_corrupt.commands.frame import command
 class Config:
     """Shows a page in the browser to try a model.
 
-    It has a part for each thing that the model can do: words that look replaced, how
+    It has a part for each ability of the model: words that look replaced, how
     likely sentences are, the nearest of some sentences, and a fine-tuned model's
     answers. Needs Gradio: pip install 'keras-corrupt[demo]'.
     """
@@ -69,12 +69,12 @@ def page(gradio, title, tabs):
 
     Args:
         gradio: The module.
-        title: What stands at the top.
+        title: The name at the top.
         tabs: A list of `Tab`.
     """
     with gradio.Blocks(
         title=f"keras-corrupt: {title}", analytics_enabled=False
-    ) as made:
+    ) as blocks:
         gradio.Markdown(f"# {title}")
         for tab in tabs:
             with gradio.Tab(tab.title):
@@ -86,20 +86,20 @@ def page(gradio, title, tabs):
                 button = gradio.Button("Run", variant="primary")
                 shown = gradio.Dataframe if not tab.marks else gradio.HighlightedText
                 button.click(shown_by(gradio, tab), boxes, shown(label=tab.title))
-    return made
+    return blocks
 
 
 def shown_by(gradio, tab):
-    """Returns a tab's function, as Gradio shows what it returns and raises."""
+    """Returns a tab's function, with results and errors that Gradio can show."""
 
     def run(*texts):
         try:
-            found = tab.answer(*texts)
+            answer = tab.answer(*texts)
         except ValueError as error:
             raise gradio.Error(str(error)) from error
         if tab.marks:
-            return found
-        return {"headers": found.header, "data": found.rows}
+            return answer
+        return {"headers": answer.header, "data": answer.rows}
 
     return run
 

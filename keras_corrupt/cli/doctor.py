@@ -1,4 +1,4 @@
-"""`keras-corrupt doctor`: what is installed, and what it computes on."""
+"""`keras-corrupt doctor`: the installed packages, and the devices they compute on."""
 
 import importlib
 import platform
@@ -18,7 +18,7 @@ _NAMED = ("keras", "tensorflow", "tensorflow-text", "jax", "numpy", "tokenizers"
 
 
 def doctor() -> None:
-    """Prints versions, backend, devices, and each extra with what it would add."""
+    """Prints versions, backend, devices, and each extra with its packages."""
     lines = {
         PACKAGE: f"{_version(PACKAGE)}, Python {platform.python_version()} "
         f"({sys.executable}), {platform.system()} {platform.machine()}",
@@ -36,30 +36,30 @@ def doctor() -> None:
         return
     for extra, packages in extras(requirements).items():
         states = [_state(package) for package in packages]
-        there = all(ready for ready, _ in states)
+        installed = all(ready for ready, _ in states)
         texts = ", ".join(text for _, text in states)
-        print(f"  {extra:12} {'installed' if there else '-':10} {texts}")
+        print(f"  {extra:12} {'installed' if installed else '-':10} {texts}")
 
 
 def extras(requirements):
     """Returns each extra's requirements for this machine, `packaging`'s.
 
     Args:
-        requirements: Those of a package, as `importlib.metadata` has them.
+        requirements: A package's requirements, as `importlib.metadata` has them.
 
     >>> [*extras(["numpy>=1", "jax>=0.4; extra == 'jax'", 'a[b]<2; extra == "c"'])]
     ['c', 'jax']
     """
-    found = {}
+    requirements_of = {}
     for requirement in map(Requirement, requirements):
         if extra := re.search(r'extra == "([^"]+)"', str(requirement.marker)):
             if requirement.marker.evaluate({"extra": extra[1]}):
-                found.setdefault(extra[1], []).append(requirement)
-    return dict(sorted(found.items()))
+                requirements_of.setdefault(extra[1], []).append(requirement)
+    return dict(sorted(requirements_of.items()))
 
 
 def _state(requirement):
-    """Returns whether a requirement is met, and what to say of it."""
+    """Returns whether a requirement is met, and a text about it."""
     version = _version(requirement.name)
     if version == "missing":
         return False, f"{requirement.name} {version}"
@@ -90,10 +90,10 @@ def _devices():
     try:
         from keras_corrupt.devices.accelerators import accelerators
 
-        found = accelerators()
+        names = accelerators()
     except (ImportError, RuntimeError, ValueError) as error:
         return f"do not show: {error}"
-    return ", ".join([*found, f"{available_cpus()} CPU cores"])
+    return ", ".join([*names, f"{available_cpus()} CPU cores"])
 
 
 @command("Run the same command again.")

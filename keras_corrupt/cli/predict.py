@@ -61,7 +61,7 @@ def predict(config):
             f"--output {config.output}: there is no directory {folder}. Make it."
         )
     answering = load(config.model, config.task, config.system)
-    given = rows.read(
+    all_rows = rows.read(
         config.file,
         config.format or rows.format_of(config.file),
         answering,
@@ -72,16 +72,16 @@ def predict(config):
     form = config.to or ("csv" if named_csv else "jsonl")
     with whole_file(config.output) if config.output else standard_output() as file:
         write = rows.writer(file, form)
-        for batch in in_batches(given, config.batch_size, answering.group):
-            for row, found in zip(
+        for batch in in_batches(all_rows, config.batch_size, answering.group):
+            for row, answer in zip(
                 batch, answers(answering, batch, config.batch_size), strict=True
             ):
-                if both := [*(row.kept.keys() & found)]:
+                if both := [*(row.kept.keys() & answer)]:
                     raise ValueError(
                         f"--keep {both[0]}: the answer has a column of this name, too. "
                         "Rename the file's."
                     )
-                write(row.kept | found)
+                write(row.kept | answer)
             file.flush()
 
 
@@ -107,17 +107,17 @@ def load(model, task=None, system=None):
     return loaded.answering(task)
 
 
-def in_batches(given, size, group=None):
+def in_batches(all_rows, size, group=None):
     """Divides rows into lists of `size` rows.
 
     Args:
-        given: Iterable of `Row`.
-        size: How many; more where rows belong together.
+        all_rows: Iterable of `Row`.
+        size: Rows in a list; a list has more where rows belong together.
         group: See `Answering`.
     """
-    together = ([row] for row in given)
+    together = ([row] for row in all_rows)
     if group:
-        grouped = itertools.groupby(given, lambda row: group(row.example))
+        grouped = itertools.groupby(all_rows, lambda row: group(row.example))
         together = (list(members) for _, members in grouped)
     batch = []
     for members in together:
@@ -146,7 +146,7 @@ def answers(answering, batch, batch_size):
 def standard_output():
     """Yields the standard output, as UTF-8 in any locale.
 
-    The process ends quietly where nobody reads on, as with `| head`.
+    The process ends quietly when the reader of the output ends, as with `| head`.
     """
     if hasattr(sys.stdout, "reconfigure"):
         sys.stdout.reconfigure(encoding="utf-8", newline="\n")

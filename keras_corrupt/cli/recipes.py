@@ -11,12 +11,13 @@ class Kind(NamedTuple):
     """Recipes of a kind.
 
     Attributes:
-        what: What the command's help calls one of them.
-        takes: Function of a recipe's name: the name in the command, if it is one.
-        usual: The name of one of them, for messages.
+        metavar: The word for a recipe's name in the command's help.
+        takes: Function of a recipe's name: the name in the command, `None` if the
+            recipe is of another kind.
+        usual: The name of one of the recipes, for messages.
     """
 
-    what: str
+    metavar: str
     takes: callable
     usual: str
 
@@ -60,16 +61,16 @@ def finetune(prog):
 
 def _main(kind, prog):
     """Runs a recipe, with the flags that follow its name in `sys.argv`."""
-    known = files(kind)
+    recipes = files(kind)
     name, *flags = sys.argv[1:] or ["--help"]
     if name in ("-h", "--help"):
-        print(_help(kind, prog, known))
+        print(_help(kind, prog, recipes))
         return
-    path = Path(name) if name.endswith(".py") else known.get(name)
+    path = Path(name) if name.endswith(".py") else recipes.get(name)
     if path is None or not path.is_file():
         raise SystemExit(
-            f"Error: there is no {kind.what} {name!r}. Give the path of a recipe, or "
-            f"one of {', '.join(known)}; the flags follow, such as: {prog} "
+            f"Error: there is no {kind.metavar} {name!r}. Give the path of a recipe, "
+            f"or one of {', '.join(recipes)}; the flags follow, such as: {prog} "
             f"{kind.usual} --smoke"
         )
     sys.argv = [f"{prog} {name}", *flags]
@@ -80,23 +81,23 @@ def run(path):
     """Runs a file as Python runs a script; unlike `runpy`, it leaves `sys.argv`."""
     spec = importlib.util.spec_from_file_location("__main__", path)
     module = importlib.util.module_from_spec(spec)
-    sys.modules["__main__"] = module  # where help finds what comments fields have
+    sys.modules["__main__"] = module  # where help finds the fields' comments
     sys.path.insert(0, str(path.resolve().parent))
     spec.loader.exec_module(module)
 
 
-def _help(kind, prog, known):
-    width = max(map(len, known))
-    lines = [f"  {name:{width}}  {_title(path)}" for name, path in known.items()]
+def _help(kind, prog, recipes):
+    width = max(map(len, recipes))
+    lines = [f"  {name:{width}}  {_title(path)}" for name, path in recipes.items()]
     return "\n".join(
         [
-            f"usage: {prog} {kind.what} [flags]",
+            f"usage: {prog} {kind.metavar} [flags]",
             "",
-            f"{kind.what} is one of these, or the path of a file like theirs, in",
+            f"{kind.metavar} is one of these, or the path of a file like theirs, in",
             f"{folder()}:",
             *lines,
             "",
-            f"{prog} {kind.what} --help has the flags, for example {prog} "
+            f"{prog} {kind.metavar} --help has the flags, for example {prog} "
             f"{kind.usual} --help.",
         ]
     )

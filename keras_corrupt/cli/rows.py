@@ -10,7 +10,7 @@ from typing import NamedTuple
 from keras_corrupt.files.tables import BadRow, json_records, records
 from keras_corrupt.files.text import stream_lines, text_lines
 
-#: What a row of the file is: a line of text, or one of a table.
+#: How a file has its rows: as lines of text, or as rows of a table.
 FORMATS = ("lines", "csv", "tsv", "jsonl")
 
 
@@ -19,7 +19,7 @@ class Row(NamedTuple):
 
     Attributes:
         where: File and line, for messages.
-        example: What the model reads.
+        example: The model's raw example.
         kept: Column -> value, of the columns that are written again.
     """
 
@@ -80,10 +80,10 @@ def read(path, form, answering, columns=(), keep=()) -> Iterator[Row]:
                 f"{', '.join(map(repr, cells))}. The model reads {inputs}: name their "
                 "columns by --columns, in this order."
             )
-        given = [cells[name] for name in names[:needed]]
-        given += [cells[n] for n in names[needed:] if cells.get(n) is not None]
+        values = [cells[name] for name in names[:needed]]
+        values += [cells[n] for n in names[needed:] if cells.get(n) is not None]
         try:
-            example = answering.example(given)
+            example = answering.example(values)
         except ValueError as error:
             raise ValueError(f"{where}: {error}") from error
         yield Row(where, example, {name: cells[name] for name in keep})

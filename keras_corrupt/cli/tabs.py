@@ -1,4 +1,4 @@
-"""What a page shows of a model: texts go in, words in colours or a table come out.
+"""The parts of a page about a model: texts go in, coloured words or a table come out.
 
 Nothing here knows how the page is drawn.
 """
@@ -20,7 +20,7 @@ class Box(NamedTuple):
     """A place to write a text.
 
     Attributes:
-        label: What stands above it.
+        label: The text above it.
         example: The text that is in it at first.
         lines: How many lines it shows.
     """
@@ -39,7 +39,7 @@ class Tab(NamedTuple):
         boxes: `Box`es, whose texts the function takes.
         answer: Function of the texts: returns pieces of text and their probabilities,
             or a `Table`.
-        marks: Whether it returns the first.
+        marks: Whether the function returns pieces of text.
     """
 
     title: str
@@ -69,9 +69,9 @@ def tabs_of(model):
     ['Replaced words', 'Nearest sentences']
     """
     has_text = getattr(model, "tokenizer", None) is not None
-    found = []
+    tabs = []
     if has_text and hasattr(model, "score"):
-        found.append(
+        tabs.append(
             Tab(
                 "Replaced words",
                 "How likely each word is to have been replaced by another one.",
@@ -81,7 +81,7 @@ def tabs_of(model):
             )
         )
     if has_text and _gives_likelihoods(model):
-        found.append(
+        tabs.append(
             Tab(
                 "Likelihood",
                 "The pseudo-log-likelihood of each sentence, in nats.",
@@ -90,7 +90,7 @@ def tabs_of(model):
             )
         )
     if has_text and hasattr(model, "encoder"):
-        found.append(
+        tabs.append(
             Tab(
                 "Nearest sentences",
                 "The cosines of the sentences' vectors, the means of their tokens'.",
@@ -104,7 +104,7 @@ def tabs_of(model):
     if hasattr(model, "answering"):
         for task in getattr(model, "tasks", [None]):
             answering = model.answering(task)
-            found.append(
+            tabs.append(
                 Tab(
                     task or "Answer",
                     "What the fine-tuned model answers.",
@@ -112,7 +112,7 @@ def tabs_of(model):
                     functools.partial(answered, answering),
                 )
             )
-    return found
+    return tabs
 
 
 def suspicious(model, text):
@@ -157,9 +157,9 @@ def answered(answering, *texts):
 
     Empty texts after those that the model needs are left out.
     """
-    given = list(texts[: answering.needed])
-    given += [text for text in texts[answering.needed :] if text]
-    (answer,) = answering.answer([answering.example(given)])
+    values = list(texts[: answering.needed])
+    values += [text for text in texts[answering.needed :] if text]
+    (answer,) = answering.answer([answering.example(values)])
     lists = {name: value for name, value in answer.items() if isinstance(value, list)}
     if len(lists) > 1:
         rows = zip(*lists.values(), strict=True)

@@ -1,1 +1,1 @@
-"""What all commands share: how they begin and end, and what their numbers may be."""
+"""Shared by all commands: how they begin and end, and the bounds of their numbers."""

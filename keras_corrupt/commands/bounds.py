@@ -1,4 +1,4 @@
-"""What values numbers may have that a user gives."""
+"""The bounds of the numbers that a user gives."""
 
 import math
 from typing import NamedTuple
@@ -40,7 +40,7 @@ def check_bounds(values, bounds, where="--"):
     Args:
         values: Dict. Name -> value; names that `bounds` lacks do not matter.
         bounds: Dict. Name -> `Bounds`.
-        where: What precedes their names in the error.
+        where: The text before their names in the error.
     """
     for name, allowed in bounds.items():
         value = values.get(name)

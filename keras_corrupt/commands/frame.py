@@ -1,4 +1,4 @@
-"""What every command does: it is quiet at the start, and ends in a line.
+"""The frame of every command: it is quiet at the start, and ends in a line.
 
 Errors of a user, whatever raises them, are a line for the user, not a traceback.
 """
@@ -19,7 +19,7 @@ def command(how_to_go_on):
     """Decorates the function that a command calls.
 
     Args:
-        how_to_go_on: What the last line says after "Stopped." if the user stops it.
+        how_to_go_on: The text after "Stopped." in the last line if the user stops it.
 
     Raises:
         SystemExit: With 130, a shell's code for Ctrl-C; or with the line of an error.
@@ -52,7 +52,7 @@ def errors_in_a_line(config=None):
 
 
 def hide_start_up_lines():
-    """Hides what TensorFlow logs of CPUs, drivers and streams that end.
+    """Hides TensorFlow's log lines about CPUs, drivers and streams that end.
 
     For commands, before TensorFlow is imported. Errors come as exceptions, too. The
     environment variable `TF_CPP_MIN_LOG_LEVEL`, if it is set, decides instead.
@@ -81,7 +81,7 @@ def in_flags(message, config):
     for name in names:
         value = getattr(config, name)
         if value and isinstance(value, str):
-            given = {value, os.path.normpath(value)}
-            if re.match(rf"({'|'.join(map(re.escape, given))})[\s/:,]", message):
+            values = {value, os.path.normpath(value)}
+            if re.match(rf"({'|'.join(map(re.escape, values))})[\s/:,]", message):
                 return f"--{name} {message}"
     return message

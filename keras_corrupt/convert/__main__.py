@@ -70,12 +70,12 @@ def convert(
         if target is None:
             directories = pushing.stage(source, folder, destination, **options)
         else:
-            done = conversion.convert(source, target, **options)
-            print(f"{target}: {type(done.model).__name__} as {to}")
-            for name in done.left_out:
+            result = conversion.convert(source, target, **options)
+            print(f"{target}: {type(result.model).__name__} as {to}")
+            for name in result.untrained_networks:
                 print(f"  without {name}: the source has none")
-            if done.difference is not None:
-                print(f"  checked: outputs differ by {done.difference:.1e} at most")
+            if result.difference is not None:
+                print(f"  checked: outputs differ by {result.difference:.1e} at most")
             elif check and to != conversion.OURS:
                 print("  not checked: the format's own library is not installed")
             directories = {None: Path(target)} if push else {}

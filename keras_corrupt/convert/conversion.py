@@ -37,17 +37,17 @@ OURS = "keras_corrupt"
 
 
 class Converted(NamedTuple):
-    """What a conversion has done.
+    """The result of a conversion.
 
     Attributes:
         model: The model, ours.
-        left_out: Names of its networks that the source does not have.
+        untrained_networks: Names of its networks that the source does not have.
         difference: The largest between its outputs and the written model's outputs;
             `None` if that was not looked at.
     """
 
     model: keras.Model
-    left_out: tuple
+    untrained_networks: tuple
     difference: float | None
 
 

@@ -51,7 +51,7 @@ def show(
     preset: str | None = None,
     system: str | None = None,
 ) -> None:
-    """Prints what a prepared directory holds, and examples as text and corrupted.
+    """Describes a prepared directory, and prints examples as text and corrupted.
 
     Args:
         directory: The output of prepare.

@@ -9,7 +9,7 @@ that is not given is trained where the pipeline is launched.
     python -m keras_corrupt.data.beam --corpus 'text/*.txt' --output examples \
         --runner FlinkRunner --flink_master host:8081
 
-What the command line does not know is passed to Beam, which rejects what it does not
+Flags that this command does not know go to Beam, which rejects flags that it does not
 know either.
 """
 
@@ -97,14 +97,14 @@ def prepare_dataset_with_beam(
         tokenizer.save(partial)
         segmentation = describe_segmentation(tokenizer, held_out)
         check_lost_text(segmentation, tokenizer.kind, bool(settings["vocabulary"]))
-        described = {
+        description = {
             "settings": settings,
             "corpus": describe_sources(sources),
             "left_out": sources.left_out,
             "segmentation": segmentation,
         }
         with beam.Pipeline(options=options) as pipeline:
-            _build(pipeline, plan, sources, partial, num_shards, described)
+            _build(pipeline, plan, sources, partial, num_shards, description)
     return load_dataset_info(output)
 
 
@@ -114,7 +114,7 @@ def _build(
     sources: Sequence[Source],
     directory: Path,
     num_shards: int,
-    described: dict,
+    description: dict,
 ) -> None:
     read = (
         pipeline
@@ -143,7 +143,7 @@ def _build(
         | "finish"
         >> beam.Map(
             _finish,
-            described,
+            description,
             totals=beam.pvalue.AsSingleton(totals),
             skipped=beam.pvalue.AsSingleton(skipped),
             shards=beam.pvalue.AsList(shards),
@@ -227,7 +227,7 @@ def _write_shard(keyed_chunks, directory: Path) -> tuple[str, Shard]:
 
 def _finish(
     directory: Path,
-    described: dict,
+    description: dict,
     *,
     totals: Totals,
     skipped: tuple[int, int],
@@ -238,7 +238,7 @@ def _finish(
         by_split[split].append(shard)
     finish_directory(
         directory,
-        **described,
+        **description,
         tokenizer=load(directory),
         totals=totals,
         shards=by_split,
@@ -270,15 +270,16 @@ def main(arguments: Sequence[str] | None = None) -> None:
     print(summary(info.segmentation))
     if number := info.segmentation["unknown_examples"]:
         print(unknown_examples(number))
-    given = bool(info.settings["vocabulary"])
-    for line in warnings(info.segmentation, info.settings["tokenizer"], given):
+    vocabulary_given = bool(info.settings["vocabulary"])
+    kind = info.settings["tokenizer"]
+    for line in warnings(info.segmentation, kind, vocabulary_given):
         print(line)
 
 
 def _arguments(
     plan: Annotated[Plan, tyro.conf.arg(name="")], output: str, num_shards: int = 16
 ) -> tuple[Plan, str, int]:
-    """Returns what the command line gives.
+    """Returns the values of the command's flags.
 
     Args:
         plan: The corpus, and how its text becomes examples.

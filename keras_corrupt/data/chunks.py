@@ -31,8 +31,8 @@ class Document(NamedTuple):
     Attributes:
         number: The document's number within its source.
         is_start: Whether the document begins here, not in the chunk before.
-        num_lines: How many of the chunk's lines are its.
-        text_bytes: Their size in UTF-8.
+        num_lines: The number of the document's lines in the chunk.
+        text_bytes: The size of these lines, in UTF-8 bytes.
     """
 
     number: int
@@ -67,7 +67,7 @@ class TokenizedChunk:
         index: See `Chunk`.
         documents: See `Chunk`.
         token_ids: int32 [tokens], of all lines.
-        lengths: int64 [lines], how many are each line's.
+        lengths: int64 [lines], the number of each line's tokens.
         lost: Characters that the vocabulary does not know.
     """
 
@@ -94,7 +94,7 @@ class SpecialIds(NamedTuple):
 
 @dataclasses.dataclass
 class EncodedSplit:
-    """What a chunk adds to the training or the validation split.
+    """The part of a chunk that goes to the training or the validation split.
 
     Attributes:
         records: Serialised examples.
@@ -147,7 +147,7 @@ class Totals:
 
     Attributes:
         unigrams: int64 [vocabulary], counts of each token in the training text.
-        counts: By split: its documents, examples, tokens and text bytes.
+        counts: Split -> counts of its documents, examples, tokens and text bytes.
         unknown_examples: Examples left out, for most of their tokens are unknown.
         lost: The fields of `LostText`, of all text.
     """
@@ -180,7 +180,7 @@ class Totals:
         """Adds the sums of other chunks.
 
         Args:
-            other: Those sums.
+            other: The sums of these chunks.
         """
         self.unigrams += other.unigrams
         for name, counts in self.counts.items():

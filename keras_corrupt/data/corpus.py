@@ -1,4 +1,4 @@
-"""What a corpus names: files, data sets and the documentation inside Python."""
+"""The sources that a corpus names: files, data sets, the documentation in Python."""
 
 import dataclasses
 import os
@@ -11,7 +11,7 @@ from keras_corrupt.data.corpus_files import (
     JSON_LINES,
     TEXT,
     CorpusError,
-    LeftOut,
+    Omissions,
     ends_in,
     find_files,
 )
@@ -81,8 +81,8 @@ def open_corpus(
             `tfds:NAME[:SPLIT]`, `hf-datasets:NAME[@REVISION][:CONFIG][:SPLIT]`, or
             `python-docs`.
         on_bad_bytes: `"error"`, or `"skip"` to leave out lines that are not UTF-8.
-        documents: What the documents of a `.txt` file are: separated by
-            `"blank_lines"`, or `"lines"`, each of them one.
+        documents: How a `.txt` file is divided into documents: by `"blank_lines"`, or
+            into `"lines"`, each of which is one.
         on_bad_rows: `"error"`, or `"skip"` to leave out rows without a text.
         text_column: The column, field or feature that holds the documents, wherever
             they are rows.
@@ -92,7 +92,7 @@ def open_corpus(
 
     Raises:
         CorpusError: If nothing matches, a file's extension is unknown, or a file is
-            named twice, cannot be found or is none (a pipe, a device).
+            named twice, cannot be found or is no regular file (a pipe, a device).
 
     Example:
     >>> [source.name for source in open_corpus("python-docs")]
@@ -107,7 +107,7 @@ def open_corpus(
         )
     specifications = [corpus] if isinstance(corpus, str | os.PathLike) else corpus
     bad = on_bad_bytes, on_bad_rows
-    sources, left_out = Corpus(), LeftOut()
+    sources, omissions = Corpus(), Omissions()
     for specification in map(os.fspath, specifications):
         if specification == "python-docs":
             sources.append(PythonDocsSource(specification, on_bad_bytes))
@@ -116,7 +116,7 @@ def open_corpus(
         elif specification.startswith("hf-datasets:"):
             sources.append(HuggingFaceSource(specification, *bad, text_column))
         else:
-            for path in find_files(specification, left_out):
+            for path in find_files(specification, omissions):
                 if ends_in(path, TEXT):
                     source = TextSource(path, *bad, documents)
                 else:
@@ -124,17 +124,17 @@ def open_corpus(
                 sources.append(source)
     if not sources:
         raise CorpusError("corpus is empty: name at least one file, glob or data set.")
-    found: dict[str, str] = {}
+    names: dict[str, str] = {}
     for source in sources:
-        # However its path is written, and through links.
+        # A file has one real path, however its name is written, and through links.
         real = os.path.realpath(source.name)
-        if real in found:
+        if real in names:
             raise CorpusError(
-                f"corpus names a source twice: {found[real]} and {source.name}. Take "
+                f"corpus names a source twice: {names[real]} and {source.name}. Take "
                 "one of them out."
             )
-        found[real] = source.name
-    sources.left_out = left_out
+        names[real] = source.name
+    sources.left_out = omissions
     return sources
 
 

@@ -1,4 +1,4 @@
-"""The files that a path, a directory or a glob stands for, and those it leaves out."""
+"""The files that a path, a directory or a glob stands for, and the files left out."""
 
 import glob
 import os
@@ -27,7 +27,7 @@ class CorpusError(ValueError):
     """A corpus that cannot be read, with the place and the remedy."""
 
 
-class LeftOut(dict[str, list]):
+class Omissions(dict[str, list]):
     """Why files are not read -> how many, and the first one's path. JSON-ready."""
 
     def add(self, reason: str, path: str) -> None:
@@ -43,11 +43,13 @@ def ends_in(path: str, endings: tuple[str, ...]) -> bool:
     return path.lower().endswith(endings)
 
 
-def describe_left_out(left_out: dict[str, list], lines: int = 0, rows: int = 0) -> str:
-    """Says what of a corpus is not read.
+def describe_omissions(
+    omissions: dict[str, list], lines: int = 0, rows: int = 0
+) -> str:
+    """Says which parts of a corpus are not read.
 
     Args:
-        left_out: Files, as `LeftOut` has them.
+        omissions: Files, as `Omissions` has them.
         lines: Lines that were skipped because they are not UTF-8.
         rows: Rows that were skipped because they have no text.
 
@@ -55,38 +57,38 @@ def describe_left_out(left_out: dict[str, list], lines: int = 0, rows: int = 0) 
         The end of a sentence; an empty string if nothing is left out.
 
     Example:
-    >>> describe_left_out({"files ending in .md": [2, "a.md"]}, lines=1)
+    >>> describe_omissions({"files ending in .md": [2, "a.md"]}, lines=1)
     '; left out: 2 files ending in .md (first: a.md), 1 lines that are not UTF-8'
     """
     parts = [
         f"{count:,} {reason} (first: {first})"
-        for reason, (count, first) in left_out.items()
+        for reason, (count, first) in omissions.items()
     ]
     parts += [f"{lines:,} lines that are not UTF-8"] * bool(lines)
     parts += [f"{rows:,} rows without a text"] * bool(rows)
     return f"; left out: {', '.join(parts)}" if parts else ""
 
 
-def find_files(specification: str, left_out: LeftOut) -> list[str]:
+def find_files(specification: str, omissions: Omissions) -> list[str]:
     """Finds files.
 
     Args:
         specification: A file, a glob or a directory, or the URL of one. A directory
             stands for each readable file in it, at any depth and behind links, each
             real folder once.
-        left_out: Gets the files that are not to be read.
+        omissions: Gets the files that are not to be read.
 
     Returns:
-        The paths or URLs of the others, sorted.
+        The paths or URLs of the files to read, sorted.
 
     Raises:
         CorpusError: If nothing matches, a file's ending is unknown, a folder or a file
-            cannot be read, or a file is none (a pipe, a device).
+            cannot be read, or a path is no regular file (a pipe, a device).
     """
     if is_url(specification):
-        return _at_url(specification, left_out)
+        return _at_url(specification, omissions)
     if os.path.isdir(specification):
-        paths = sorted(_in_directory(specification, left_out))
+        paths = sorted(_in_directory(specification, omissions))
         if not paths:
             raise CorpusError(
                 f"corpus={specification!r}: the directory holds no file ending in "
@@ -98,7 +100,7 @@ def find_files(specification: str, left_out: LeftOut) -> list[str]:
         paths = []
         for path in sorted(glob.glob(specification, recursive=True)):
             if os.path.isdir(path):
-                left_out.add("folders", path)
+                omissions.add("folders", path)
             else:
                 paths.append(path)
     if not paths:
@@ -111,18 +113,18 @@ def find_files(specification: str, left_out: LeftOut) -> list[str]:
     return paths
 
 
-def _at_url(url: str, left_out: LeftOut) -> list[str]:
+def _at_url(url: str, omissions: Omissions) -> list[str]:
     """Returns the URLs of the readable files that a URL stands for, sorted."""
     try:
         files, path = file_system(url)
         is_directory = files.isdir(path)
         if is_directory:
-            found = sorted(files.find(path))
+            names = sorted(files.find(path))
         elif glob.has_magic(path):
-            found = sorted(name for name in files.glob(path) if files.isfile(name))
+            names = sorted(name for name in files.glob(path) if files.isfile(name))
         else:
-            found = [path] if files.exists(path) else []
-        addresses = [files.unstrip_protocol(name) for name in found]
+            names = [path] if files.exists(path) else []
+        addresses = [files.unstrip_protocol(name) for name in names]
     except Exception as error:  # each library has its own
         reason = (str(error).strip().splitlines() or [type(error).__name__])[0]
         raise CorpusError(f"corpus={url!r} cannot be read: {reason}") from error
@@ -133,9 +135,9 @@ def _at_url(url: str, left_out: LeftOut) -> list[str]:
             if os.path.basename(name) in _OWN_FILES
         )
         for folder in own:
-            left_out.add("folders of examples or models", folder)
+            omissions.add("folders of examples or models", folder)
         addresses = [name for name in addresses if not name.startswith(own)]
-        addresses = list(_readable(addresses, left_out))
+        addresses = list(_readable(addresses, omissions))
     if not addresses:
         raise CorpusError(
             f"corpus={url!r}: no such file, directory or match, or no file there ends "
@@ -146,33 +148,33 @@ def _at_url(url: str, left_out: LeftOut) -> list[str]:
     return addresses
 
 
-def _in_directory(directory: str, left_out: LeftOut) -> Iterator[str]:
+def _in_directory(directory: str, omissions: Omissions) -> Iterator[str]:
     """Yields the readable files of a directory."""
     root, seen = os.path.realpath(directory), set()
     for folder, folders, names in os.walk(directory, onerror=_raise, followlinks=True):
-        folders.sort()  # so that of two ways to a folder the same is taken each time
+        folders.sort()  # each run then takes the same one of two ways to a folder
         real = os.path.realpath(folder)
         if real != root and os.path.commonpath([root, real]) == real:
-            left_out.add("links to a folder above", folder)
+            omissions.add("links to a folder above", folder)
             folders.clear()
         elif real in seen:
             folders.clear()
         elif _OWN_FILES & {*names}:
-            left_out.add("folders of examples or models", folder)
+            omissions.add("folders of examples or models", folder)
             folders.clear()
         else:
             seen.add(real)
             paths = [os.path.join(folder, name) for name in sorted(names)]
-            yield from _readable(paths, left_out)
+            yield from _readable(paths, omissions)
 
 
-def _readable(paths: list[str], left_out: LeftOut) -> Iterator[str]:
+def _readable(paths: list[str], omissions: Omissions) -> Iterator[str]:
     for path in paths:
         if ends_in(path, EXTENSIONS):
             yield path
         else:
             ending = os.path.splitext(path)[1].lower()
-            left_out.add(f"files ending in {ending or 'nothing known'}", path)
+            omissions.add(f"files ending in {ending or 'nothing known'}", path)
 
 
 def _raise(error: OSError):

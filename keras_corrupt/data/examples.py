@@ -36,7 +36,7 @@ def build_examples(
     is `max_length`, or for 5% of the examples uniform between 5 and `max_length`. The
     first segment takes sentences up to half the target (one that crosses the half by a
     coin toss) and the second the others; 10% of the examples have one segment only.
-    What is left at the end of the document becomes an example too.
+    The sentences that are left at the end of the document become an example too.
 
     Tokens that do not fit an example begin the next one, so every token of the document
     stands in exactly one example, in order. The builder released with ELECTRA throws
@@ -56,8 +56,8 @@ def build_examples(
         ValueError: If `max_length` is below 5.
 
     Source:
-        Clark's thesis, section 5.2, trains on BERT's data; the scheme is that of the
-        released ELECTRA builder.
+        Clark's thesis, section 5.2, trains on BERT's data; the scheme is the
+        released ELECTRA builder's.
 
     Example:
     >>> builder = build_examples(
@@ -74,7 +74,7 @@ def build_examples(
         if not sentence:
             continue
         if len(sentence) > max_length:
-            # What is left of it behind each example is then a view, not a copy.
+            # Its part behind each example is then a view, not a copy.
             sentence = memoryview(array("q", sentence))
         gathered.append(sentence)
         length += len(sentence)
@@ -118,14 +118,14 @@ def _take(
     sentences: list[Sequence[int]], room: int
 ) -> tuple[list[int], list[Sequence[int]]]:
     """Joins as many tokens as there is room for; returns them and the rest."""
-    taken: list[int] = []
+    tokens: list[int] = []
     for index, sentence in enumerate(sentences):
-        cut = room - len(taken)
+        cut = room - len(tokens)
         if cut < len(sentence):
-            taken += sentence[:cut]
-            return taken, [sentence[cut:], *sentences[index + 1 :]]
-        taken += sentence
-    return taken, []
+            tokens += sentence[:cut]
+            return tokens, [sentence[cut:], *sentences[index + 1 :]]
+        tokens += sentence
+    return tokens, []
 
 
 def _join(

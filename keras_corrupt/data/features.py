@@ -1,4 +1,4 @@
-"""What a record holds: the features of a `tf.train.Example`, and whether they fit.
+"""The features of a record, a `tf.train.Example`, and whether they fit.
 
 Two formats are known: the project's own (`token_ids`, `segment_ids`) and the BERT
 pretraining records of TensorFlow Model Garden.
@@ -43,10 +43,10 @@ def features_of(record: bytes) -> dict:
         record: The bytes of a `tf.train.Example`.
 
     Returns:
-        Name -> `tf.train.Feature`; what is not there is an empty one.
+        Name -> `tf.train.Feature`; a feature that the record lacks is an empty one.
 
     Raises:
-        DatasetError: It is none.
+        DatasetError: The bytes are no `tf.train.Example`.
     """
     from google.protobuf.message import DecodeError
 
@@ -67,16 +67,16 @@ def _example_class():
     )
 
     def message(scope, name, *fields):
-        made = scope.add(name=name)
+        descriptor = scope.add(name=name)
         for number, (field, kind_of, label, type_name) in enumerate(fields, 1):
-            made.field.add(
+            descriptor.field.add(
                 name=field,
                 number=number,
                 type=kind_of,
                 label=label,
                 type_name=type_name,
             )
-        return made
+        return descriptor
 
     one, many = kind.LABEL_OPTIONAL, kind.LABEL_REPEATED
     lists = {
@@ -123,7 +123,7 @@ def format_of(features: dict) -> RecordFormat:
         features: By `features_of`.
 
     Raises:
-        DatasetError: It is none that is known.
+        DatasetError: The format is not known.
     """
     names = sorted(features)
     if "token_ids" in names and "segment_ids" in names:
@@ -135,7 +135,7 @@ def format_of(features: dict) -> RecordFormat:
     if not (word_ids and type_ids and "input_mask" in names and complete):
         raise DatasetError(
             f"holds the features {names}, which are neither token_ids and segment_ids "
-            "nor those of Model Garden's BERT pretraining data "
+            "nor the features of Model Garden's BERT pretraining data "
             f"({', '.join((WORD_IDS[0], 'input_mask', TYPE_IDS[0], *MASKED))})."
         )
     return RecordFormat(
@@ -153,7 +153,7 @@ def check_features(
     max_length: int | None,
     vocabulary_size: int | None,
 ) -> None:
-    """Checks what a record holds.
+    """Checks the features of a record.
 
     Args:
         features: By `features_of`.
@@ -162,7 +162,8 @@ def check_features(
         vocabulary_size: Tokens that the model knows, if that is to be checked.
 
     Raises:
-        DatasetError: It is of another format, or holds what cannot be trained on.
+        DatasetError: The record has another format, or values that a model cannot
+            train on.
     """
     if format_of(features) != record_format:
         raise DatasetError(

@@ -72,15 +72,15 @@ class HuggingFaceSource(Source):
 
     def revision(self) -> str | None:
         """The commit that is read; None of a directory."""
-        name, asked, _, _ = self._parts()
+        name, revision, _, _ = self._parts()
         if self._revision is None and not os.path.isdir(name):
             try:
                 from huggingface_hub import HfApi
 
-                found = HfApi().dataset_info(name, revision=asked, timeout=60)
+                info = HfApi().dataset_info(name, revision=revision, timeout=60)
             except Exception as error:
                 raise self._unreadable(error) from error
-            self._revision = found.sha
+            self._revision = info.sha
         return self._revision
 
     def _parts(self) -> tuple[str, str | None, str | None, str]:

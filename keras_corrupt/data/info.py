@@ -1,4 +1,4 @@
-"""What a prepared directory says about itself: `dataset.json`."""
+"""The description of a prepared directory: `dataset.json`."""
 
 import dataclasses
 import hashlib
@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 
 from keras_corrupt import tokenizers
-from keras_corrupt.data.corpus_files import describe_left_out
+from keras_corrupt.data.corpus_files import describe_omissions
 from keras_corrupt.files.whole import write_whole
 
 INFO_FILE = "dataset.json"
@@ -45,7 +45,7 @@ class Split:
 
     Attributes:
         documents: Documents of text.
-        examples: Examples, which is records.
+        examples: Examples, each of which is a record.
         tokens: Tokens of text, special tokens not counted.
         text_bytes: Text in UTF-8 bytes.
         shards: The files, in order.
@@ -64,9 +64,9 @@ class DatasetInfo:
 
     Attributes:
         directory: Where it is.
-        settings: The arguments it was built with, those that change the result.
-        corpus: Name, size, modification time and SHA-256 of each source, or what else
-            tells its content: the version that a store tells, a hub's revision.
+        settings: The arguments that it was built with and that change the result.
+        corpus: Name, size, modification time and SHA-256 of each source, or another
+            mark of its content: the version that a store tells, a hub's revision.
         max_length: Tokens of the longest example allowed.
         vocabulary_size: Tokens of the vocabulary; every token id is below.
         tokenizer_fingerprint: `Tokenizer.fingerprint` of the tokenizer.
@@ -74,7 +74,7 @@ class DatasetInfo:
         skipped_rows: Rows left out because they had no text.
         left_out: Why files of the corpus were not read -> how many, and the first one.
         segmentation: How the tokenizer cuts held-out text, by `describe_segmentation`;
-            what it loses of all text; and `unknown_examples`, how many were left out.
+            its losses in all text; and `unknown_examples`, how many were left out.
         train: The training split.
         validation: The held-out documents.
     """
@@ -94,7 +94,7 @@ class DatasetInfo:
 
     @property
     def fingerprint(self) -> str:
-        """SHA-256 over what decides the batches: equal means equal examples.
+        """SHA-256 over all that decides the batches: equal means equal examples.
 
         It covers the content of all shards in their order, the tokenizer's fingerprint
         and `max_length`.
@@ -103,8 +103,8 @@ class DatasetInfo:
             name: [shard.sha256 for shard in self.split(name).shards]
             for name in ("train", "validation")
         }
-        says = [self.tokenizer_fingerprint, self.max_length, shards]
-        return hashlib.sha256(json.dumps(says, sort_keys=True).encode()).hexdigest()
+        parts = [self.tokenizer_fingerprint, self.max_length, shards]
+        return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()
 
     def split(self, name: str) -> Split:
         """Returns a split by name.
@@ -123,14 +123,14 @@ class DatasetInfo:
         return getattr(self, name)
 
     def describe_corpus(self) -> str:
-        """Says what was read, and what was not.
+        """Says which sources were read, and which parts of the corpus were not.
 
         Returns:
             A line.
         """
         names = [source["name"] for source in self.corpus]
         more = f" and {len(names) - 3:,} more" * (len(names) > 3)
-        return f"{', '.join(names[:3])}{more}" + describe_left_out(
+        return f"{', '.join(names[:3])}{more}" + describe_omissions(
             self.left_out, self.skipped_lines, self.skipped_rows
         )
 
@@ -143,19 +143,18 @@ class DatasetInfo:
         return np.load(self.directory / UNIGRAMS_FILE, allow_pickle=False)
 
     def check_files(self) -> None:
-        """Checks that the tokenizer and the shards are those that were written.
+        """Checks that the tokenizer and the shards are as they were written.
 
-        Of the shards the sizes are looked at; their records are checked as they are
-        read.
+        It compares the sizes of the shards; their records are checked as they are read.
 
         Raises:
             DatasetError: If a file is missing, cut short or changed.
         """
         try:
-            found = tokenizers.load(self.directory).fingerprint
+            fingerprint = tokenizers.load(self.directory).fingerprint
         except ValueError as error:
             raise DatasetError(str(error)) from error
-        if found != self.tokenizer_fingerprint:
+        if fingerprint != self.tokenizer_fingerprint:
             raise DatasetError(
                 f"{self.directory}: the tokenizer there is not the one that "
                 f"{INFO_FILE} records, with which the examples were made. Copy the "

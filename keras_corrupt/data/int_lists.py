@@ -15,7 +15,7 @@ _WIDEST = 5
 
 
 class IntLists(NamedTuple):
-    """The lists of some records.
+    """The two lists of each of some records.
 
     Attributes:
         lengths: Numbers in each list, int64 [records]; 0 of records that are not sound.
@@ -35,7 +35,7 @@ def int_lists(records: Sequence[bytes]) -> IntLists:
     """Reads the lists.
 
     Args:
-        records: Serialised examples; those of another layout are only told from others.
+        records: Serialised examples; records of another layout are only marked.
 
     Example:
     >>> from keras_corrupt.data.examples import Example
@@ -47,7 +47,7 @@ def int_lists(records: Sequence[bytes]) -> IntLists:
     walk.size(b"\x0a")
     segments, tokens = walk.values(b"segment_ids"), walk.values(b"token_ids")
     sound = walk.sound & (walk.places == walk.ends)
-    # A last byte that others should follow would take them from the next record.
+    # A number that lacks its last bytes would take them from the next record.
     last = walk.content[np.where(sound, tokens.stop - 1, 0)]
     sound &= (tokens.stop > tokens.start) & (last < 128)
     numbers = walk.bytes_of(tokens, sound)
@@ -90,11 +90,11 @@ class _Walk:
         self.sound = np.ones(len(records), bool)
 
     def size(self, before):
-        """Passes some bytes, which must be there, and a number, which it returns."""
+        """Passes the bytes that must precede a number, and returns the number."""
         expected = np.frombuffer(before, np.uint8)
         self.places = np.minimum(self.places, len(self.content) - 64)
-        found = self.content[self.places[:, None] + np.arange(len(expected))]
-        self.sound &= (found == expected).all(axis=1)
+        actual = self.content[self.places[:, None] + np.arange(len(expected))]
+        self.sound &= (actual == expected).all(axis=1)
         self.places = self.places + len(expected)
         value, more = np.zeros_like(self.places), np.ones_like(self.sound)
         for place in range(_WIDEST):

@@ -1,7 +1,7 @@
 """Examples of several corpora, mixed in fixed proportions.
 
-In the first n examples of a mixture in which another corpus has the fraction f,
-floor(n f) are that corpus's. So what an example is follows from its number alone.
+A corpus that is mixed in with the fraction f has floor(n f) of the first n examples. So
+the number of an example alone decides which corpus the example comes from.
 """
 
 from collections.abc import Sequence
@@ -37,7 +37,7 @@ def mixed(
 
     Args:
         numbers: Examples of the mixture by number, int64 [examples].
-        fractions: Of each corpus that is mixed in, its fraction of all examples.
+        fractions: The fraction of all examples that each mixed-in corpus has.
 
     Returns:
         The corpus of each, 0 for the one that has the rest; and the number that the

@@ -76,8 +76,8 @@ def make_dataset(
         drop_remainder: Whether to drop a last batch that is not full. By default the
             training split has none and the validation split keeps it.
         mix: Further directories made by `prepare_dataset` with the same vocabulary,
-            each with its fraction of the training examples: of any first n, a fraction
-            f has floor(n f). Each has epochs of its own.
+            each with its fraction f of the training examples: it has floor(n f) of the
+            first n examples. Each has epochs of its own.
 
     Returns:
         `Batches` of dicts of int32 arrays [batch_size / num_hosts, max_length]
@@ -95,8 +95,8 @@ def make_dataset(
     _check_arguments(split, batch_size, start_step, num_hosts, host)
     files = _find_files(data, split, max_length, vocabulary_size)
     streams, fractions, count = [files], [], None
-    # Hosts take consecutive parts of each batch, so that theirs, one after the other,
-    # are the batch that one host would see.
+    # Hosts take consecutive parts of each batch, so that the parts, one after the
+    # other, are the batch that one host would see.
     size = batch_size // num_hosts
     if drop_remainder is None:
         drop_remainder = split == "train"
@@ -106,15 +106,15 @@ def make_dataset(
         streams += [_find_mixed(other, data, files.max_length) for other, _ in mix]
     else:
         seed = None
-        rest = max(0, sum(files.counts) - start_step * batch_size)
-        count = rest // size if drop_remainder else -(-rest // size)
+        remaining = max(0, sum(files.counts) - start_step * batch_size)
+        count = remaining // size if drop_remainder else -(-remaining // size)
         count = len(range(host, count, num_hosts))
     examples = [Examples(f.paths, f.counts, f.format, seed) for f in streams]
 
     at_once = -(-_READ_AT_ONCE // size)
 
     @functools.lru_cache(maxsize=2)
-    def several(number):
+    def joined_batches(number):
         steps = start_step + number * at_once + np.arange(at_once)
         numbers = (steps * num_hosts + host)[:, None] * size + np.arange(size)
         numbers = numbers.ravel()
@@ -126,7 +126,7 @@ def make_dataset(
     def batch(number):
         number, place = divmod(number, at_once)
         rows = slice(place * size, (place + 1) * size)
-        return {name: array[rows] for name, array in several(number).items()}
+        return {name: array[rows] for name, array in joined_batches(number).items()}
 
     return Batches(batch, count, varying=() if drop_remainder else (0,))
 
@@ -194,11 +194,11 @@ def _prepared_files(data, split, max_length, vocabulary_size) -> _Files:
 
 
 def _find_mixed(other, data, max_length) -> _Files:
-    ours, theirs = (
+    fingerprint, mixed_fingerprint = (
         load_dataset_info(directory).tokenizer_fingerprint
         for directory in (data, other)
     )
-    if ours != theirs:
+    if mixed_fingerprint != fingerprint:
         raise DatasetError(
             f"{other}: was made with another vocabulary than {data}. Prepare it again "
             f"with {data}/tokenizer.json."

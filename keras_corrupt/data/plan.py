@@ -1,6 +1,6 @@
-"""What a data set is to be made of.
+"""The corpus and the settings from which a data set is prepared.
 
-Shared by `prepare_dataset` (one machine) and the Beam pipeline (many).
+`prepare_dataset` (one machine) and the Beam pipeline (many) share them.
 """
 
 import dataclasses
@@ -62,15 +62,15 @@ class Plan(ExampleSettings):
         """Loads the vocabulary that the user gave, if one was given."""
         if self.vocabulary is None:
             return None
-        given = from_file(self.vocabulary, **self._flags)
-        if given.kind != self.tokenizer:
+        tokenizer = from_file(self.vocabulary, **self._flags)
+        if tokenizer.kind != self.tokenizer:
             raise ValueError(
                 f"vocabulary={str(self.vocabulary)!r} is one of tokenizer="
-                f"{given.kind!r}, not {self.tokenizer!r}. Pass that."
+                f"{tokenizer.kind!r}, not {self.tokenizer!r}. Pass that."
             )
         if self.grow_vocabulary:
-            check_growth(given)
-        return given
+            check_growth(tokenizer)
+        return tokenizer
 
     def held_out_lines(self, sources: Sequence[Source]) -> list[str]:
         """Checks the splits; returns some held-out lines. See `splits`."""
@@ -80,14 +80,14 @@ class Plan(ExampleSettings):
 
     def make_tokenizer(
         self,
-        given: Tokenizer | None,
+        tokenizer: Tokenizer | None,
         sources: Sequence[Source],
         progress: bool = False,
     ) -> Tokenizer:
         """Trains a vocabulary on the corpus, or grows the one that was given.
 
         Args:
-            given: That of `given_tokenizer`.
+            tokenizer: By `given_tokenizer`.
             sources: The corpus; read once, or not at all.
             progress: Whether a terminal shows bars of progress.
 
@@ -95,20 +95,20 @@ class Plan(ExampleSettings):
             The tokenizer.
         """
         lines = (line for source in sources for _, line in source.lines())
-        if given is None:
+        if tokenizer is None:
             kind = KINDS[self.tokenizer]
             return kind.train(
                 lines, self.vocabulary_size, **self._flags, progress=progress
             )
         if self.grow_vocabulary:
-            return grown(given, lines, self.grow_vocabulary)
-        return given
+            return grown(tokenizer, lines, self.grow_vocabulary)
+        return tokenizer
 
     def settings(self, tokenizer: Tokenizer | None) -> dict:
-        """Lists what the result depends on, besides the corpus.
+        """Lists the settings that the result depends on, besides the corpus.
 
         Args:
-            tokenizer: That of `given_tokenizer`.
+            tokenizer: By `given_tokenizer`.
 
         Returns:
             Setting names and values, as JSON holds them.

@@ -53,13 +53,13 @@ def prepare_dataset(
     with it what the script imports at its top.
 
     Args:
-        corpus: What to read; see `open_corpus`.
+        corpus: The sources to read; see `open_corpus`.
         output: The directory; missing, empty, or made by an earlier call.
         shard_bytes: Size of a training shard, passed by one record at most.
         workers: Processes, this one included; by default one for each available CPU,
             four at most, and one for little text.
         progress: Whether to print a line of progress, how held-out text is cut into
-            tokens, and what is bad about it.
+            tokens, and the faults of the vocabulary.
         settings: Fields of `Plan`: how the text becomes examples.
 
     Returns:
@@ -77,31 +77,32 @@ def prepare_dataset(
     check_bounds({"workers": workers, "shard_bytes": shard_bytes}, bounds)
     output = Path(output)
     sources = plan.sources()
-    given = plan.given_tokenizer()
-    made_with = plan.settings(given) | {"shard_bytes": shard_bytes}
-    if prepared := find_prepared(output, made_with, sources):
+    given_tokenizer = plan.given_tokenizer()
+    dataset_settings = plan.settings(given_tokenizer) | {"shard_bytes": shard_bytes}
+    if prepared := find_prepared(output, dataset_settings, sources):
         return prepared
     with new_directory(output) as partial:
         report = _Progress(progress)
         corpus_read = describe_sources(sources)
         held_out = plan.held_out_lines(sources)
-        if given is None:
+        if given_tokenizer is None:
             report.say(f"training a vocabulary of {plan.vocabulary_size} tokens")
         if plan.grow_vocabulary:
-            old = summary(describe_segmentation(given, held_out))
+            old = summary(describe_segmentation(given_tokenizer, held_out))
             report.say(f"growing by {plan.grow_vocabulary} pieces a vocabulary ({old})")
-        used = plan.make_tokenizer(given, sources, progress)
-        used.save(partial)
-        segmentation = describe_segmentation(used, held_out)
-        report.say_tokenizer(used, segmentation, given is not None)
-        check_lost_text(segmentation, used.kind, given is not None)
-        totals = Totals(used.vocabulary_size)
+        tokenizer = plan.make_tokenizer(given_tokenizer, sources, progress)
+        tokenizer.save(partial)
+        segmentation = describe_segmentation(tokenizer, held_out)
+        vocabulary_given = given_tokenizer is not None
+        report.say_tokenizer(tokenizer, segmentation, vocabulary_given)
+        check_lost_text(segmentation, tokenizer.kind, vocabulary_given)
+        totals = Totals(tokenizer.vocabulary_size)
         shards = _Shards(partial, shard_bytes)
-        used.expect(sum(source.size for source in sources))
+        tokenizer.expect(sum(source.size for source in sources))
         report.start()
         for encoded in encode_chunks(
             _chunks(sources),
-            used,
+            tokenizer,
             workers or default_workers(sources),
             max_length=plan.sequence_length,
             validation_fraction=plan.validation_fraction,
@@ -112,10 +113,10 @@ def prepare_dataset(
             report.update(totals)
         finish_directory(
             partial,
-            settings=made_with,
+            settings=dataset_settings,
             corpus=corpus_read,
             left_out=sources.left_out,
-            tokenizer=used,
+            tokenizer=tokenizer,
             totals=totals,
             shards=shards.close(),
             skipped=sources.skipped,
@@ -170,12 +171,12 @@ class _Progress:
             print(text, file=sys.stderr, flush=True)
 
     def say_tokenizer(
-        self, tokenizer: Tokenizer, segmentation: dict, given: bool
+        self, tokenizer: Tokenizer, segmentation: dict, vocabulary_given: bool
     ) -> None:
         self.say(f"held-out text: {summary(segmentation)}")
         for example in segmentation["examples"]:
             self.say(f"  {example}")
-        for line in warnings(segmentation, tokenizer.kind, given):
+        for line in warnings(segmentation, tokenizer.kind, vocabulary_given):
             self.say(line)
         if tokenizer.why_slow:
             self.say(f"note: much text takes four times as long: {tokenizer.why_slow}")

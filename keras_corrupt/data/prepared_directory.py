@@ -1,6 +1,6 @@
-"""The directory that a data set becomes: whole, or not at all.
+"""The directory of a prepared data set, which appears whole or not at all.
 
-Shared by `prepare_dataset` (one machine) and the Beam pipeline (many).
+`prepare_dataset` (one machine) and the Beam pipeline (many) share it.
 """
 
 import contextlib
@@ -43,12 +43,12 @@ _DISK_FULL = (errno.ENOSPC, errno.EDQUOT)
 
 
 def find_prepared(output: Path, settings: dict, sources: Corpus) -> DatasetInfo | None:
-    """Looks whether a directory already is the data set that is asked for.
+    """Tells whether a directory already is the requested data set.
 
     Args:
         output: The directory.
-        settings: Asked settings.
-        sources: The corpus that is asked for.
+        settings: The requested settings.
+        sources: The requested corpus.
 
     Returns:
         Its description, or None if the directory is missing or empty.
@@ -69,11 +69,11 @@ def find_prepared(output: Path, settings: dict, sources: Corpus) -> DatasetInfo 
             "another directory; this one is left alone."
         )
     info = load_dataset_info(output)
-    had = info.settings
+    recorded = info.settings
     differences = [
-        f"{name}: was {had.get(name)!r}, asked {settings.get(name)!r}"
-        for name in sorted({*had, *settings})
-        if had.get(name) != settings.get(name)
+        f"{name}: was {recorded.get(name)!r}, asked {settings.get(name)!r}"
+        for name in sorted({*recorded, *settings})
+        if recorded.get(name) != settings.get(name)
     ]
     differences += _other_sources(info.corpus, sources)
     if differences:
@@ -87,37 +87,37 @@ def find_prepared(output: Path, settings: dict, sources: Corpus) -> DatasetInfo 
     return info
 
 
-def _other_sources(was: list[dict], asked: Corpus) -> list[str]:
-    """Lists in what a corpus differs from what was read: its content or its order.
+def _other_sources(recorded: list[dict], sources: Corpus) -> list[str]:
+    """Lists how a corpus differs from the recorded one: in its content or its order.
 
     Files may have been moved, copied and touched since.
     """
-    if len(was) == len(asked) and all(map(_is_as_it_was, was, asked)):
+    if len(recorded) == len(sources) and all(map(_is_unchanged, recorded, sources)):
         return []
-    had = {source["name"]: source for source in was}
-    now = {source.identity()["name"]: source for source in asked}
-    gone = [name for name in had if name not in now]
-    differences = [f"corpus: {name}: no longer asked" for name in gone]
-    for name, source in now.items():
-        if name not in had:
+    old = {source["name"]: source for source in recorded}
+    new = {source.identity()["name"]: source for source in sources}
+    removed = [name for name in old if name not in new]
+    differences = [f"corpus: {name}: no longer asked" for name in removed]
+    for name, source in new.items():
+        if name not in old:
             differences.append(f"corpus: {name}: was not there")
-        elif not _is_as_it_was(had[name], source):
+        elif not _is_unchanged(old[name], source):
             differences.append(f"corpus: {name}: changed")
     return differences or ["corpus: another order"]
 
 
-def _is_as_it_was(was: dict, source: Source) -> bool:
-    content = {n: was[n] for n in was if n not in ("sha256", "revision")}
-    if content == source.identity():
+def _is_unchanged(recorded: dict, source: Source) -> bool:
+    identity = {n: recorded[n] for n in recorded if n not in ("sha256", "revision")}
+    if identity == source.identity():
         return True
-    return "sha256" in was and (was["bytes"], was["sha256"]) == (
+    return "sha256" in recorded and (recorded["bytes"], recorded["sha256"]) == (
         source.size,
         source.fingerprint(),
     )
 
 
 def describe_sources(sources: Corpus) -> list[dict]:
-    """Returns by what the sources are recognised later; reads all files.
+    """Describes the sources so that they are recognised later; reads all files.
 
     Args:
         sources: The corpus.
@@ -128,9 +128,9 @@ def describe_sources(sources: Corpus) -> list[dict]:
     """
     described = []
     for source in sources:
-        found = {"sha256": source.fingerprint(), "revision": source.revision()}
-        known = {name: value for name, value in found.items() if value}
-        described.append(source.identity() | known)
+        versions = {"sha256": source.fingerprint(), "revision": source.revision()}
+        versions = {name: value for name, value in versions.items() if value}
+        described.append(source.identity() | versions)
     return described
 
 
@@ -139,7 +139,7 @@ def new_directory(output: Path) -> Iterator[Path]:
     """Makes a directory that appears complete or not at all.
 
     Its content is written to a hidden sibling, renamed at the end and removed on error.
-    What a killed run left there is removed by the next.
+    The next run removes the files that a killed run left there.
 
     Args:
         output: The directory; missing or empty.

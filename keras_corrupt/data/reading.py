@@ -16,26 +16,26 @@ SHARDS_AT_ONCE = 16
 
 
 class _Group(NamedTuple):
-    """Shards that are read together: files, and of each example its file and place."""
+    """Shards that are read together: files, and the file and place of each example."""
 
     files: list[RecordFile]
-    file: np.ndarray
-    place: np.ndarray
+    file_numbers: np.ndarray
+    places: np.ndarray
 
 
 class Examples:
     """The examples of some record files, epoch after epoch.
 
     An epoch goes through the shards in a new order, several at once, and through the
-    examples of these in a new order: a shard's neighbours are alike, and so is a shard.
-    Which example has which number depends on nothing but the seed and on how many each
-    shard has.
+    examples of these shards in a new order, because the examples of a shard, and of
+    neighbouring shards, are alike. The seed and the shards' sizes alone decide the
+    number of each example.
 
     Args:
         paths: The files.
-        counts: Records of each.
-        record_format: Their format.
-        seed: Seed of the order; `None` for the files' own.
+        counts: The number of records in each file.
+        record_format: The format of the records.
+        seed: Seed of the order; `None` for the order of the files.
     """
 
     def __init__(
@@ -49,39 +49,43 @@ class Examples:
         self.counts = np.array(counts)
         self.total = int(self.counts.sum())
         # A batch may join the end of one group to the start of the next.
-        self._order = functools.lru_cache(maxsize=2)(self._order)
-        self._group = functools.lru_cache(maxsize=2)(self._group)
+        self.order_of = functools.lru_cache(maxsize=2)(self._order_of)
+        self.group_of = functools.lru_cache(maxsize=2)(self._group_of)
 
     def frames(self, numbers: np.ndarray) -> list[tuple[bytes, str, int]]:
         """Reads examples.
 
         Args:
-            numbers: Which, int64 [examples]; those of later epochs follow.
+            numbers: The numbers of the examples, int64 [examples]; the examples of the
+                second epoch follow the examples of the first, and so on.
 
         Returns:
-            For each its frame, not checked, its file and its number there, from 1 on.
+            For each example its frame, not checked, its file and its number in the
+            file, from 1 on.
 
         Raises:
-            DatasetError: A file is not as it was.
+            DatasetError: A file has changed.
         """
-        found = [None] * len(numbers)
+        frames = [None] * len(numbers)
         epochs, numbers = np.divmod(numbers, self.total)
         for epoch in np.unique(epochs).tolist():
-            _, ends = self._order(epoch)
+            _, ends = self.order_of(epoch)
             groups = np.where(
                 epochs == epoch, np.searchsorted(ends, numbers, "right"), -1
             )
             for index in np.unique(groups[groups >= 0]).tolist():
-                group = self._group(epoch, index)
+                group = self.group_of(epoch, index)
                 (rows,) = np.nonzero(groups == index)
-                inside = numbers[rows] - (ends[index] - len(group.place))
-                places = zip(group.file[inside], group.place[inside], strict=True)
-                for row, (of, place) in zip(rows, places, strict=True):
-                    file = group.files[of]
-                    found[row] = file.frame(place), file.path, int(place) + 1
-        return found
+                inside = numbers[rows] - (ends[index] - len(group.places))
+                places = zip(
+                    group.file_numbers[inside], group.places[inside], strict=True
+                )
+                for row, (file_number, place) in zip(rows, places, strict=True):
+                    file = group.files[file_number]
+                    frames[row] = file.frame(place), file.path, int(place) + 1
+        return frames
 
-    def _order(self, epoch):
+    def _order_of(self, epoch):
         """Returns the shards of an epoch in order, and where each group ends."""
         shards = np.arange(len(self.paths))
         if self.seed is not None:
@@ -89,27 +93,27 @@ class Examples:
         begins = range(0, len(shards), SHARDS_AT_ONCE)
         return shards, np.cumsum(np.add.reduceat(self.counts[shards], begins))
 
-    def _group(self, epoch, index):
-        shards, _ = self._order(epoch)
+    def _group_of(self, epoch, index):
+        shards, _ = self.order_of(epoch)
         shards = shards[SHARDS_AT_ONCE * index :][:SHARDS_AT_ONCE].tolist()
         files = [RecordFile(self.paths[shard]) for shard in shards]
         counts = self.counts[shards]
         for file, count in zip(files, counts.tolist(), strict=True):
             check_count(file.path, len(file), count)
-        of = np.repeat(np.arange(len(files), dtype=np.uint8), counts)
+        file_numbers = np.repeat(np.arange(len(files), dtype=np.uint8), counts)
         places = np.concatenate([np.arange(count) for count in counts])
         if self.seed is not None:
             rng = np.random.default_rng((self.seed, epoch, 1 + index))
-            order = rng.permutation(len(of))
-            of, places = of[order], places[order]
-        return _Group(files, of, places)
+            order = rng.permutation(len(places))
+            file_numbers, places = file_numbers[order], places[order]
+        return _Group(files, file_numbers, places)
 
 
-def check_count(path: str, found: int, recorded: int) -> None:
-    """Raises a `DatasetError` if a shard has not as many records as is recorded."""
-    if found != recorded:
+def check_count(path: str, count: int, recorded: int) -> None:
+    """Raises a `DatasetError` if a shard has more or fewer records than recorded."""
+    if count != recorded:
         raise DatasetError(
-            f"{path}: holds {found} records, but dataset.json says {recorded}. Copy "
+            f"{path}: holds {count} records, but dataset.json says {recorded}. Copy "
             "the directory again or prepare it again."
         )
 
@@ -124,23 +128,24 @@ def read(
     """Reads a batch.
 
     Args:
-        examples: Those of each corpus, all of one format.
-        corpus: For each example of the batch the number of its corpus, int [batch].
-        numbers: And its own number there, int64 [batch].
+        examples: The examples of each corpus, all of one format.
+        corpus: The number of the corpus of each example in the batch, int [batch].
+        numbers: The number of each example in its corpus, int64 [batch].
         max_length: See `parse`.
         vocabulary_size: See `parse`.
 
     Returns:
-        What `parse` returns.
+        The arrays that `parse` returns.
 
     Raises:
         DatasetError: A record is damaged or foreign; it names the file and the record.
     """
     rows = [None] * len(numbers)
-    for which, stream in enumerate(examples):
-        mine = np.flatnonzero(corpus == which)
-        for row, found in zip(mine, stream.frames(numbers[mine]), strict=True):
-            rows[row] = found
+    for corpus_number, stream in enumerate(examples):
+        places = np.flatnonzero(corpus == corpus_number)
+        frames = stream.frames(numbers[places])
+        for place, frame in zip(places, frames, strict=True):
+            rows[place] = frame
     frames, paths, places = zip(*rows, strict=True)
     records, sound = unframed(frames)
     try:

@@ -1,4 +1,4 @@
-"""TFRecord files: which there are, and whether what they hold can be trained on."""
+"""TFRecord files: listed, counted, and checked before a model trains on them."""
 
 import functools
 import glob
@@ -19,7 +19,7 @@ _PROBED_RECORDS = 256
 
 
 class CheckedRecords(NamedTuple):
-    """What `check_records` found.
+    """Record files that `check_records` has checked.
 
     Attributes:
         paths: The files.
@@ -36,8 +36,8 @@ def find_records(pattern: str | os.PathLike) -> list[str]:
     """Lists record files.
 
     Args:
-        pattern: A glob, a file, or a directory, of which all files whose names contain
-            `tfrecord` are taken.
+        pattern: A glob, a file, or a directory, which stands for all of its files whose
+            names contain `tfrecord`.
 
     Returns:
         The paths, sorted.
@@ -82,8 +82,8 @@ def check_records(
     for path, record_format in zip(paths, formats, strict=True):
         if record_format != formats[0]:
             raise DatasetError(
-                f"{path}: its records are {record_format}, those of {paths[0]} are "
-                f"{formats[0]}. Read files of one kind at a time."
+                f"{path}: its records are {record_format}, the records of {paths[0]} "
+                f"are {formats[0]}. Read files of one kind at a time."
             )
     return CheckedRecords(list(paths), formats[0], counts)
 
@@ -113,15 +113,15 @@ def _checked_format(
     path: str, max_length: int | None, vocabulary_size: int | None
 ) -> RecordFormat:
     """Finds the format by the first record; checks the first ones."""
-    file, found = RecordFile(path), None
+    file, record_format = RecordFile(path), None
     for number in range(min(len(file), _PROBED_RECORDS)):
         (record,), (sound,) = unframed([file.frame(number)])
         try:
             if not sound:
                 raise DatasetError(DAMAGED)
             features = features_of(record)
-            found = found or format_of(features)
-            check_features(features, found, max_length, vocabulary_size)
+            record_format = record_format or format_of(features)
+            check_features(features, record_format, max_length, vocabulary_size)
         except DatasetError as error:
             raise DatasetError(f"{path}: record {number + 1}: {error}") from error
-    return found
+    return record_format

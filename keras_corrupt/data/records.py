@@ -50,8 +50,8 @@ class RecordError(DatasetError):
     """A record cannot be used.
 
     Args:
-        message: Why.
-        place: Which it is of those that were parsed together.
+        message: The reason.
+        place: The record's number among the records that were parsed together.
     """
 
     def __init__(self, message: str, place: int):
@@ -100,11 +100,12 @@ def parse(
         features = [features_at(place) for place in range(len(records))]
         return _of_model_garden(features, record_format, max_length)
     lists = int_lists(records)
-    of = np.repeat(np.arange(len(records)), lists.lengths)
+    record_numbers = np.repeat(np.arange(len(records)), lists.lengths)
     sound = lists.sound & (lists.lengths <= max_length)
-    sound[of[(lists.token_ids >= vocabulary_size) | (lists.segment_ids > 1)]] = False
+    wrong = (lists.token_ids >= vocabulary_size) | (lists.segment_ids > 1)
+    sound[record_numbers[wrong]] = False
     if not sound.all():
-        # They are wrong, or have a layout that only others write.
+        # These records are wrong, or have a layout that only other writers use.
         records = list(records)
         for place in np.flatnonzero(~sound).tolist():
             features = features_at(place)
@@ -128,7 +129,7 @@ def _of_model_garden(features, record_format: RecordFormat, max_length: int) -> 
         "segment_ids": record_format.type_ids,
         "padding_mask": "input_mask",
     }
-    result = {name: array(theirs) for name, theirs in names.items()}
+    result = {name: array(feature) for name, feature in names.items()}
     masked = {}
     if record_format.masked:
         positions, originals = map(array, MASKED[:2])
@@ -163,12 +164,12 @@ def _varints(values: list[int]) -> bytes:
 
 
 def _begin(number: int, size: int) -> bytes:
-    """What a protocol buffer field of wire type 2 begins with, before its bytes."""
+    """Returns the beginning of a protocol buffer field of wire type 2."""
     return bytes([number << 3 | 2]) + _varint(size)
 
 
 class _FeatureBegins(dict):
-    """Size of a feature's values -> what comes before them.
+    """Size of a feature's values -> the bytes before them.
 
     It is an entry of the map `Features.feature`: key, then `Feature.int64_list.value`.
     """

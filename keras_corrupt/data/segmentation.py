@@ -12,14 +12,15 @@ from keras_corrupt.tokenizers.vocabulary import is_word_character
 _PUNCTUATION = string.punctuation + "„“”‚‘’«»‹›–—…¿¡"
 # Vocabularies of 4,000 to 30,000 tokens cut words of their own language into 1.1 to 1.9
 # tokens, German words by an English vocabulary into 2.1 to 3.4 and English by a German
-# one into 1.9 to 3.2; of 1,000 tokens, those of their own language into 1.6 to 2.7.
+# one into 1.9 to 3.2. Vocabularies of 1,000 tokens cut words of their own language into
+# 1.6 to 2.7.
 _MANY_TOKENS = 2.0
-# Shares of the characters: what to warn of, and what makes the examples useless.
+# Shares of lost characters that a warning tells, and that make the examples useless.
 _MANY_LOST, _TOO_MANY_LOST = 0.01, 0.05
 # French has accents on 4% of its letters, and 1% of its words differ by them alone.
 # Czech, Vietnamese, Thai and Hindi have far more.
 _MANY_STRIPPED, _MANY_MERGED = 0.05, 0.02
-# Mean characters of what stands between spaces; beyond, the script writes none.
+# Mean characters from space to space; a script with more of them writes no spaces.
 _LONG_WORDS = 15
 _EXAMPLES, _EXAMPLE_TOKENS = 3, 16
 
@@ -29,12 +30,12 @@ def describe_segmentation(tokenizer: Tokenizer, lines: Sequence[str]) -> dict:
 
     Args:
         tokenizer: The tokenizer.
-        lines: A sample of the text, not what the vocabulary was trained on.
+        lines: A sample of the text that the vocabulary was not trained on.
 
     Returns:
         A dict, JSON-ready: `tokens_per_word`, of words of letters and digits between
         spaces, punctuation at their ends left out (None where there are no words of
-        usual length); what `lost_shares` returns; `stripped_letters`, the share of the
+        usual length); the shares of `lost_shares`; `stripped_letters`, the share of the
         letters and marks that stripping accents changes, and `merged_words`, the share
         of the different words that it makes equal to others (both 0 where accents
         stay); and `examples`, the tokens of the first lines.
@@ -96,31 +97,31 @@ def unknown_examples(number: int) -> str:
     return f"{number:,} examples left out: most of their tokens are unknown"
 
 
-def warnings(segmentation: dict, kind: str, given: bool) -> Iterator[str]:
-    """Tells what is bad about a segmentation, and the remedy.
+def warnings(segmentation: dict, kind: str, vocabulary_given: bool) -> Iterator[str]:
+    """Tells the faults of a segmentation, and the remedies.
 
     Args:
         segmentation: By `describe_segmentation`.
         kind: The vocabulary's kind.
-        given: Whether the vocabulary was given, and not trained on the text.
+        vocabulary_given: Whether it was given, and not trained on the text.
 
     Yields:
         Lines.
     """
     if (segmentation["tokens_per_word"] or 0) > _MANY_TOKENS:
         remedy = "a larger one (--vocabulary_size)"
-        if given:
+        if vocabulary_given:
             remedy = "one on the corpus (no --vocabulary)"
         yield (
             f"WARNING: the vocabulary fits the text badly ({summary(segmentation)}; "
             f"usual are 1.1 to 1.9 tokens a word). Train {remedy}."
         )
     if segmentation["lost_characters"] > _MANY_LOST:
-        yield f"WARNING: {_loss(segmentation, kind, given)}"
+        yield f"WARNING: {_loss(segmentation, kind, vocabulary_given)}"
     stripped, merged = segmentation["stripped_letters"], segmentation["merged_words"]
     if stripped > _MANY_STRIPPED or merged > _MANY_MERGED:
         remedy = "Keep them with --no_strip_accents"
-        if given:
+        if vocabulary_given:
             remedy += ", and a vocabulary that has them, or none (no --vocabulary)"
         yield (
             f"WARNING: stripping accents, which vowel signs are too, changes "
@@ -129,25 +130,25 @@ def warnings(segmentation: dict, kind: str, given: bool) -> Iterator[str]:
         )
 
 
-def check_lost_text(segmentation: dict, kind: str, given: bool) -> None:
+def check_lost_text(segmentation: dict, kind: str, vocabulary_given: bool) -> None:
     """Checks that a vocabulary knows the text.
 
     Args:
         segmentation: By `describe_segmentation`.
         kind: The vocabulary's kind.
-        given: See `warnings`.
+        vocabulary_given: See `warnings`.
 
     Raises:
         DatasetError: If more than 5% of the characters are lost.
     """
     if segmentation["lost_characters"] > _TOO_MANY_LOST:
         raise DatasetError(
-            f"{_loss(segmentation, kind, given)} A model would learn to tell [UNK] "
-            "from other tokens, and little of the text."
+            f"{_loss(segmentation, kind, vocabulary_given)} A model would learn to "
+            "tell [UNK] from other tokens, and little of the text."
         )
 
 
-def _loss(segmentation: dict, kind: str, given: bool) -> str:
+def _loss(segmentation: dict, kind: str, vocabulary_given: bool) -> str:
     lost = segmentation["lost_characters"]
     in_words = segmentation["lost_in_long_words"] > lost / 2 and kind == "wordpiece"
     why = (
@@ -156,12 +157,12 @@ def _loss(segmentation: dict, kind: str, given: bool) -> str:
         else "are ones that it lacks"
     )
     # A unigram vocabulary lacks the same rare letters.
-    others = "--tokenizer unigram or --tokenizer byte_bpe"
-    others = others if in_words else "--tokenizer byte_bpe"
-    if not given:
-        remedy = f"Pass {others}"
+    flags = "--tokenizer unigram or --tokenizer byte_bpe"
+    flags = flags if in_words else "--tokenizer byte_bpe"
+    if not vocabulary_given:
+        remedy = f"Pass {flags}"
     elif in_words:
-        remedy = f"Train one on the corpus: {others} (no --vocabulary, no --init_from)"
+        remedy = f"Train one on the corpus: {flags} (no --vocabulary, no --init_from)"
     else:
         remedy = "Train one on the corpus (no --vocabulary, no --init_from)"
         remedy += ", or add to it: --grow_vocabulary" * (kind == "wordpiece")
@@ -172,7 +173,7 @@ def _loss(segmentation: dict, kind: str, given: bool) -> str:
 
 
 def _stripped(words: Sequence[str]) -> tuple[float, float]:
-    """Measures what stripping accents does: shares of letters and of words."""
+    """Measures the shares of letters and of words that stripping accents changes."""
     different = {word.lower() for word in words}
     letters = unicodedata.normalize("NFC", "".join(words))
     changed = sum(_without_accents(letter) != letter for letter in letters)

@@ -1,4 +1,4 @@
-"""The parts of a corpus, and those that are text files: text, JSON lines and tables.
+"""The sources of a corpus, among them files of text, of JSON lines and of tables.
 
 A source streams `(document, line)` pairs: the number of the document within the source
 and one line (a sentence or a paragraph) of it. A reader of `.txt` files holds no more
@@ -19,7 +19,7 @@ from keras_corrupt.files.text import DamagedFileError, byte_lines, split_lines
 from keras_corrupt.files.urls import is_url, version_at
 
 DOCUMENTS = ("blank_lines", "lines")
-"""What the documents of a `.txt` file can be."""
+"""How a `.txt` file can be divided into documents."""
 
 # A text line beyond this is read as several lines, so that a file without a single
 # line break (some dumps are) cannot fill the memory.
@@ -47,7 +47,7 @@ class Source:
         raise NotImplementedError
 
     def identity(self) -> dict:
-        """What tells at once that the source is as it was when a dataset was built."""
+        """Returns marks that tell at once whether the source has changed."""
         return {"name": self.name}
 
     def fingerprint(self) -> str | None:
@@ -85,9 +85,9 @@ class Source:
         """Streams the lines of rows, each of which is a document.
 
         Args:
-            rows: What to call a row's place; and its text as a string or in UTF-8, or
-                a `BadRow` that tells why it has none.
-            column: What to call the column of the text.
+            rows: The name of each row's place; and the row's text as a string or in
+                UTF-8, or a `BadRow` that tells why the row has none.
+            column: The name of the text's column in messages.
         """
         self.skipped.clear()
         document = 0
@@ -118,8 +118,8 @@ def _text_of(value: object, column: str) -> str:
     if isinstance(value, bytes):
         return value.decode("utf-8")
     if not isinstance(value, str):
-        found = json.dumps(value, default=str)
-        raise BadRow(f"{column} is no string but {found:.60}")
+        json_text = json.dumps(value, default=str)
+        raise BadRow(f"{column} is no string but {json_text:.60}")
     value.encode("utf-8")
     return value
 
@@ -138,7 +138,7 @@ class FileSource(Source):
     def identity(self) -> dict:
         """Path, size and modification time; of a URL the version that its store tells.
 
-        A store that tells none is trusted to keep what it has.
+        A store that tells no version is trusted to keep its files as they are.
         """
         if is_url(self.name):
             size, version = version_at(self.name)
@@ -284,7 +284,7 @@ def index_of(column: str, names: list[str], source: str) -> int:
         Its number.
 
     Raises:
-        CorpusError: There is none of this name, or there are two.
+        CorpusError: There is no column of this name, or there are two.
     """
     if names.count(column) != 1:
         many = "two columns" if column in names else "no column"

@@ -43,7 +43,7 @@ def held_out_lines(
 
     Raises:
         CorpusError: If the corpus is empty.
-        DatasetError: If one of the splits would be.
+        DatasetError: If one of the splits would be empty.
     """
     sample, sample_size, read, draws = [], 0, 0, []
     splits = set()

@@ -33,7 +33,7 @@ def frames(records: Sequence[bytes]) -> bytes:
         records: Any bytes.
 
     Returns:
-        What a TFRecord file holds of them.
+        The bytes that a TFRecord file has for these records.
 
     Example:
     >>> frames([b"abc"]).hex()
@@ -56,7 +56,7 @@ def frames(records: Sequence[bytes]) -> bytes:
 def masked_checksums(records: Sequence[bytes]) -> np.ndarray:
     """Returns the checksum of each record, uint32 [records].
 
-    CRC-32C is linear: each byte at each distance from the end adds what a table says.
+    CRC-32C is linear: each byte at each distance from the end adds an entry of a table.
     So NumPy computes the checksums of all records at once.
 
     Args:
@@ -78,16 +78,16 @@ def _after(states, parts):
     ends = np.cumsum(lengths)
     starts = ends - lengths
     for place in range(4):
-        # What the register holds is added to the next four bytes.
+        # The register's content is added to the next four bytes.
         more = lengths > place
         content[starts[more] + place] ^= (states[more] >> 8 * place).astype(np.uint8)
     table = _table(1 << int(lengths.max()).bit_length())
     distances = np.repeat(ends, lengths) - np.arange(1, len(content) + 1)
     added = table.take(distances << 8 | content)
-    # A sum over nothing is no part of `reduceat`.
-    some = lengths > 0
+    # `reduceat` cannot sum an empty part.
+    nonempty = lengths > 0
     result = np.zeros_like(states)
-    result[some] = np.bitwise_xor.reduceat(added, starts[some])
+    result[nonempty] = np.bitwise_xor.reduceat(added, starts[nonempty])
     left = np.minimum(lengths, 4)
     shifted = np.where(left < 4, states >> (8 * (left % 4)).astype(np.uint32), 0)
     return result ^ shifted.astype(np.uint32)
@@ -95,7 +95,7 @@ def _after(states, parts):
 
 @functools.cache
 def _table(size):
-    """Returns what a byte adds, uint32 [256 * distance from the end + byte]."""
+    """Returns the sum's part of a byte, uint32 [256 * distance from the end + byte]."""
     row = np.arange(256, dtype=np.uint32)
     for _ in range(8):
         row = (row >> 1) ^ (row & 1) * np.uint32(_POLYNOMIAL)
@@ -149,10 +149,10 @@ def unframed(framed: Sequence[bytes]) -> tuple[list[bytes], np.ndarray]:
     """Takes records out of their frames.
 
     Args:
-        framed: What `RecordFile.frame` returns.
+        framed: Frames, by `RecordFile.frame`.
 
     Returns:
-        The records, and which of them are sound by their checksums, bool [records].
+        The records, and whether each is sound by its checksums, bool [records].
     """
     lengths = [frame[:8] for frame in framed]
     records = [frame[HEADER_BYTES:-FOOTER_BYTES] for frame in framed]

@@ -42,8 +42,8 @@ def default_workers(sources: Sequence[Source]) -> int:
         The number.
     """
     # TFDS does not tell its size before it is read.
-    known = all(source.size for source in sources)
-    if known and sum(source.size for source in sources) < _ONE_PROCESS_BYTES:
+    sizes_known = all(source.size for source in sources)
+    if sizes_known and sum(source.size for source in sources) < _ONE_PROCESS_BYTES:
         return 1
     return min(available_cpus(), _MOST_WORKERS)
 
@@ -78,9 +78,9 @@ def encode_chunks(
         multiprocessing.get_context("spawn"),
         initializer=_end_with_parent,
     )
-    others = {*multiprocessing.active_children()}
+    other_children = {*multiprocessing.active_children()}
     started = [_submit(pool, os.getpid) for _ in range(workers - 1)]
-    children = {*multiprocessing.active_children()} - others
+    children = {*multiprocessing.active_children()} - other_children
     pending: deque[concurrent.futures.Future] = deque()
     try:
         for chunk in _tokenized_ahead(chunks, tokenizer):

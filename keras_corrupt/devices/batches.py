@@ -11,7 +11,7 @@ class Batches(keras.utils.PyDataset):
     Args:
         batch: Function of a number, from 0 on, that returns a batch: NumPy arrays,
             or dicts and tuples of them.
-        count: How many there are; `None` for no end.
+        count: The number of batches; `None` for no end.
         varying: Axes in which batches differ in size.
 
     >>> import numpy as np
@@ -36,7 +36,7 @@ class Batches(keras.utils.PyDataset):
 
     @property
     def num_batches(self):
-        """How many there are, for Keras."""
+        """The number of batches, for Keras."""
         return self.count
 
     def take(self, count):
@@ -45,7 +45,7 @@ class Batches(keras.utils.PyDataset):
         return Batches(self.batch, count, self.varying)
 
     def map(self, function, varying=None):
-        """Returns what `function` makes of each batch.
+        """Returns the results of `function` for each batch.
 
         Args:
             function: Function of a batch.
@@ -56,16 +56,16 @@ class Batches(keras.utils.PyDataset):
 
     def kept(self):
         """Returns the same batches, all made now and kept in memory."""
-        made = list(self)
-        return Batches(made.__getitem__, len(made), self.varying)
+        batches = list(self)
+        return Batches(batches.__getitem__, len(batches), self.varying)
 
 
 @contextlib.contextmanager
 def fed(batches):
-    """Yields what Keras takes for `batches`; their errors come out as they are raised.
+    """Yields an input of `fit` for `batches`; their errors come out as they are raised.
 
-    On TensorFlow Keras would make a `tf.data.Dataset` of them. We make it: with sizes
-    that are known, and without the thread that tunes each iterator. Deleting an
+    On TensorFlow Keras would make a `tf.data.Dataset` of them. We make it, with known
+    sizes, and without the thread that tunes each iterator. Deleting an
     iterator waits for this thread, which TensorFlow wakes before it marks the thread as
     cancelled, so that it may sleep again, for a minute at most.
 
@@ -79,7 +79,7 @@ def fed(batches):
 
     failures = []
 
-    def made():
+    def generate():
         try:
             yield from batches
         except Exception as error:
@@ -96,7 +96,7 @@ def fed(batches):
     options = tf.data.Options()
     options.autotune.enabled = False
     signature = tf.nest.map_structure(specification, batches[0])
-    dataset = tf.data.Dataset.from_generator(made, output_signature=signature)
+    dataset = tf.data.Dataset.from_generator(generate, output_signature=signature)
     if batches.count is not None:
         counted = tf.data.experimental.assert_cardinality(batches.count)
         dataset = dataset.apply(counted)

@@ -8,7 +8,7 @@ from keras_corrupt.tokenizers.texts import check_text, check_words
 
 @dataclasses.dataclass(frozen=True)
 class Answering:
-    """What a model reads of a row, and what it writes about it.
+    """The inputs that a model reads from a row, and the answer that it writes.
 
     Attributes:
         columns: The names of its inputs, in the order in which an example has them.
@@ -39,7 +39,7 @@ class Answering:
         """Returns a raw example.
 
         Args:
-            cells: The values of the first columns, at least of those that are needed.
+            cells: The values of the first columns, at least of the needed columns.
 
         Raises:
             ValueError: A value is no text, nor a list of words where these are read.

@@ -23,7 +23,7 @@ LABELS = ("0", "1")
 
 @keras.saving.register_keras_serializable(package="keras_corrupt")
 class CandidateRanker(DownstreamModel):
-    """Tells whether a candidate is what a pronoun stands for.
+    """Tells whether a pronoun stands for a candidate.
 
     Examples are pairs of strings, a text and a sentence with a candidate in the place
     of a pronoun of the text; see `find_schema`. The head is one linear layer on each
@@ -31,9 +31,9 @@ class CandidateRanker(DownstreamModel):
     over its tokens. It trains as a binary classifier of candidates, and where the right
     one is known, the other phrases of the text are wrong ones.
 
-    Of several candidates for the same pronoun, the one with the highest score is
-    right. A single one is right if it scores higher than the other phrases of the
-    text; if there are none, if its score is positive.
+    Among several candidates for the same pronoun, the one with the highest score is
+    right. A single candidate is right if it scores higher than the other phrases of
+    the text; where there are no other phrases, if its score is positive.
 
     Args:
         fallback: The label, `"0"` or `"1"`, where no pronoun is found.
@@ -76,7 +76,7 @@ class CandidateRanker(DownstreamModel):
                 continue
             targets = {} if label is None else {"right": float(label)}
             rows.append((i, schema, targets))
-            if label != "0":  # of a wrong candidate's rivals, nothing is known
+            if label != "0":  # nothing is known about a wrong candidate's rivals
                 targets = {} if label is None else {"right": 0.0}
                 for other in other_candidates(schema):
                     rows.append((i, schema._replace(candidate=other), targets))
@@ -118,7 +118,7 @@ class CandidateRanker(DownstreamModel):
         return [{"right": probability(output["score"])} for output in outputs]
 
     def outputs(self, features, batch_size=64):
-        # None where no example has a pronoun.
+        # There are no features where no example has a pronoun.
         return super().outputs(features, batch_size) if features else []
 
     def decode(self, examples, features, outputs):

@@ -38,7 +38,7 @@ class SentenceEncoder(DownstreamModel):
     cut at their end.
 
     Args:
-        temperature: What cosines are divided by; SimCSE has 0.05.
+        temperature: The number that cosines are divided by; SimCSE has 0.05.
         symmetric: Whether the second text of a pair learns to find the first one among
             all first ones, too; the loss is the mean of both directions.
         kwargs: Arguments of `DownstreamModel`.
@@ -69,7 +69,7 @@ class SentenceEncoder(DownstreamModel):
         return {"encoder": self.encoder}
 
     def take_head(self, start):
-        """There is none."""
+        """Does nothing: a SentenceEncoder has no head."""
 
     def features(self, examples, labels=None):
         """Encodes each text of each example; see `DownstreamModel.features`.
@@ -163,8 +163,8 @@ class SentenceEncoder(DownstreamModel):
     def written(self, examples, predictions, features, outputs):
         """Returns the vector of each string, and the cosine of each pair."""
         return [
-            {"cosine": found} if np.isscalar(found) else {"vector": found.tolist()}
-            for found in predictions
+            {"cosine": value} if np.isscalar(value) else {"vector": value.tolist()}
+            for value in predictions
         ]
 
     def get_config(self):
@@ -187,7 +187,7 @@ def pair_losses(vectors, place, text, present, temperature):
         place: int32 `[rows]`: 0 for first texts, 1 for second ones, 2 for others.
         text: int32 `[rows]`, the text's number: equal texts have the same.
         present: Boolean `[rows]`: others are no candidates.
-        temperature: What cosines are divided by.
+        temperature: The number that cosines are divided by.
 
     >>> vectors = np.eye(4, dtype="float32")[[0, 0, 1, 1]]
     >>> rows = np.array([0, 1, 0, 1]), np.arange(4), np.ones(4, bool)

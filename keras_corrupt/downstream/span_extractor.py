@@ -119,8 +119,8 @@ class SpanExtractor(DownstreamModel):
 
         Args:
             examples: `Question`s, or pairs of strings.
-            labels: For each its gold answers as (text, first character); none where
-                there is no answer. The first one is learned.
+            labels: The gold answers of each example as (text, first character); an
+                empty list where there is no answer. The first answer is learned.
 
         Returns:
             A list of `Window`.
@@ -261,12 +261,12 @@ class SpanExtractor(DownstreamModel):
         The answer is `""`, without a place, where no answer is more likely.
         """
         rows = []
-        for found in predictions:
-            text = found.final_text()
-            start = found.start if text else None
-            row = {"answer": text, "start": start, "score": found.score}
+        for answer in predictions:
+            text = answer.final_text()
+            start = answer.start if text else None
+            row = {"answer": text, "start": start, "score": answer.score}
             if self.answerability:
-                row["null_probability"] = found.null_probability
+                row["null_probability"] = answer.null_probability
             rows.append(row)
         return rows
 

@@ -17,13 +17,13 @@ from keras_corrupt.tasks.task import check_name
 class MultiTaskModel(DownstreamModel):
     """Does several tasks with one encoder.
 
-    What the methods of other models take and return for examples, this one does for a
-    dict of the tasks' names to examples. `parts` are its tasks' models, which have the
-    same encoder: each predicts, and is saved, as a model of its own.
+    Where methods of other models take or return a list for examples, its methods take
+    or return a dict, with a list for each task's name. `parts` are its tasks' models,
+    which have the same encoder: each predicts, and is saved, as a model of its own.
 
     Args:
         tasks: Name of a task -> `class`, the name of its `DownstreamModel`, and the
-            arguments of that, such as `labels`.
+            arguments of this class, such as `labels`.
         all_heads: Whether each head reads all rows of a batch, and other tasks' rows
             are left out of its loss. That is faster for compiled steps (XLA, JAX),
             since shapes stay the same; `False`, on TensorFlow without XLA alone, lets a
@@ -40,8 +40,8 @@ class MultiTaskModel(DownstreamModel):
     >>> model = MultiTaskModel.from_preset("tiny", tokenizer=tokenizer, tasks={
     ...     "mood": {"class": "TextClassifier", "labels": ["bad", "good"]},
     ...     "words": {"class": "TokenTagger", "labels": ["NOUN", "VERB"]}})
-    >>> found = model.predictions({"mood": ["good"], "words": [["dog", "barks"]]})
-    >>> len(found["mood"]), len(found["words"][0])
+    >>> answers = model.predictions({"mood": ["good"], "words": [["dog", "barks"]]})
+    >>> len(answers["mood"]), len(answers["words"][0])
     (1, 2)
     """
 
@@ -80,7 +80,7 @@ class MultiTaskModel(DownstreamModel):
             self._tokenizer,
             **{**common, **arguments},
             dtype=self.dtype_policy,
-            name=f"task_{index}",  # the task's may be none for a layer
+            name=f"task_{index}",  # a layer cannot have every task's name
         )
 
     def part(self, name):

@@ -1,4 +1,4 @@
-"""`python -m keras_corrupt.scoring`: what a pretrained model says of texts."""
+"""`python -m keras_corrupt.scoring`: a pretrained model's scores of texts."""
 
 import json
 import os
@@ -94,8 +94,8 @@ def rescore(
         lists: The n-best lists, a JSON file, plain or compressed (.gz, .xz):
             {utterance: {ref, hyp_1: {text, score}, ...}}.
         preset: A trained model that gives tokens probabilities, directory or name.
-        parts: What makes the recogniser's score: names of a hypothesis's numbers in the
-            file, and their weights. So its own language model can be left out.
+        parts: The parts of the recogniser's score: names of a hypothesis's numbers in
+            the file, and their weights. So its own language model can be left out.
         length_power: Scores are divided by this power of a text's number of words; 1
             for scores by the word.
         output: A new JSON file for the texts that are chosen, {utterance: text}.
@@ -105,13 +105,13 @@ def rescore(
         raise ValueError(f"--output {output} exists. Name a new file.")
     if output and not os.path.isdir(os.path.dirname(output) or "."):
         raise ValueError(f"--output {output}: there is no such directory. Make it.")
-    found = scoring.read_n_best(lists, parts)
+    n_best_lists = scoring.read_n_best(lists, parts)
     model = _cloze_model(preset)
-    texts = [text for n_best in found for text in n_best.texts]
+    texts = [text for n_best in n_best_lists for text in n_best.texts]
     likelihoods = _likelihoods(model, texts, batch_size)
-    ends = np.cumsum([len(n_best.texts) for n_best in found])
+    ends = np.cumsum([len(n_best.texts) for n_best in n_best_lists])
     likelihoods = np.split(likelihoods, ends[:-1])
-    result = scoring.rerank(found, likelihoods, length_power=length_power)
+    result = scoring.rerank(n_best_lists, likelihoods, length_power=length_power)
     print("word error rate (%)", "first half", "second half", sep="\t")
     for name, rates in (
         ("recogniser's best", result.best),
@@ -122,7 +122,7 @@ def rescore(
     if output:
         chosen = {
             n_best.utterance: n_best.texts[number]
-            for n_best, number in zip(found, result.chosen, strict=True)
+            for n_best, number in zip(n_best_lists, result.chosen, strict=True)
         }
         with open(output, "x", encoding="utf-8") as file:
             json.dump(chosen, file, indent=1, ensure_ascii=False)

@@ -1,4 +1,4 @@
-"""The batches that a pretraining run learns from, and those that it is judged on."""
+"""The training batches and the validation batches of a pretraining run."""
 
 from keras_corrupt.data import make_dataset
 from keras_corrupt.training.callbacks import validate, without_prefix
@@ -34,7 +34,7 @@ def validation_batches(info, config):
 
 
 class HeldOut:
-    """The held-out examples of the corpus and of those that are mixed in.
+    """The held-out examples of the corpus and of the mixed-in corpora.
 
     Args:
         validation: Batches of the corpus.
@@ -48,16 +48,18 @@ class HeldOut:
         self.spreads = TokenSpreads(model, compiles_with_xla(devices.strategy))
         size = config.batch_size // config.accumulate
         self.own = devices.part_of(validation, size)
-        self.others = []
+        self.mixed = []
         for other in mixed:
             batches = validation_batches(other.info, config)
-            self.others.append(devices.part_of(batches, size))
+            self.mixed.append(devices.part_of(batches, size))
 
     def validate(self, model):
-        """Returns the model's metrics; those on mixed corpora as `val_mix_1_...`."""
+        """Returns the model's metrics; metrics on mixed corpora as `val_mix_1_...`."""
         metrics = validate(model, self.own)
         metrics["val_token_spread"] = self.spreads.measure(self.own)
-        for number, batches in enumerate(self.others, 1):
-            found = without_prefix(validate(model, batches))
-            metrics |= {f"val_mix_{number}_{name}": v for name, v in found.items()}
+        for number, batches in enumerate(self.mixed, 1):
+            mixed_metrics = without_prefix(validate(model, batches))
+            metrics |= {
+                f"val_mix_{number}_{name}": v for name, v in mixed_metrics.items()
+            }
         return metrics

@@ -1,4 +1,4 @@
-"""What happens around training: progress, logs, checkpoints, warnings, stopping."""
+"""Callbacks of a run: progress, logs, checkpoints, warnings, stopping."""
 
 import csv
 import io
@@ -34,7 +34,7 @@ class Progress(keras.callbacks.Callback):
     Args:
         step: Updates done before.
         total: Updates of the whole run.
-        vital: Names of validation metrics, whose last values it has, too.
+        vital: Names of validation metrics, whose last values it shows, too.
     """
 
     def __init__(self, step, total, vital=()):
@@ -90,8 +90,8 @@ class RunLog(keras.callbacks.Callback):
         step: Updates done before; later rows of an earlier attempt are dropped.
         tokens_per_step: Token slots in an update.
         trackers: `Tracker`s, which get the rows, too.
-        per_second: Name -> what an update adds to a quantity, of which the rows have
-            the amount in a second of training.
+        per_second: Name -> the amount that an update adds to a quantity; the rows have
+            the amount that a second of training adds.
     """
 
     def __init__(self, directory, step, tokens_per_step, trackers=(), per_second=()):
@@ -197,8 +197,9 @@ def validate(model, dataset):
 class Warnings(keras.callbacks.Callback):
     """Says when a run looks wrong, with a remedy, once for each trouble.
 
-    What is normal at first, or while the model still learns, is wrong later; so nothing
-    is said in the first half, nor while a validation loss falls, until the end.
+    A metric that is normal at first, or while the model still learns, is wrong later;
+    so the callback says nothing in the first half, nor while a validation loss falls,
+    until the end.
 
     Args:
         warnings: Function of the validation metrics that yields warnings, each a text
@@ -228,7 +229,7 @@ def improves(metrics, earlier):
 
     Args:
         metrics: An interval's metrics.
-        earlier: Those of the intervals before it, a list.
+        earlier: The metrics of each interval before it, a list.
     """
 
     def best(name):
@@ -298,10 +299,10 @@ class Intervals(keras.callbacks.Callback):
         self.first_step = self.step
 
     def on_train_batch_end(self, batch, logs=None):
-        asked = self.step // STEPS_BETWEEN_QUESTIONS
-        self.step = self.first_step + batch + 1  # the last one of those in a call
+        questions = self.step // STEPS_BETWEEN_QUESTIONS
+        self.step = self.first_step + batch + 1  # the last step of the call
         alone = self.distribution.processes == 1
-        if alone or self.step // STEPS_BETWEEN_QUESTIONS > asked:
+        if alone or self.step // STEPS_BETWEEN_QUESTIONS > questions:
             self._stop_if_asked()
 
     def _stop_if_asked(self):
@@ -310,12 +311,12 @@ class Intervals(keras.callbacks.Callback):
 
     def on_epoch_end(self, epoch, logs=None):
         self._check(logs["loss"])
-        # One that was stopped early gets its row when it is continued and complete.
+        # An interval that was stopped early gets its row when a later run completes it.
         if self.step - self.first_step == self.params["steps"]:
             logs = {**logs, **self.validate(self.model)}
             # The last update may have spoilt weights that no loss has met yet.
             self._check(logs["val_loss"])
-            # Computed here: all processes must do what any does on the devices.
+            # Computed here: all processes must share all work on the devices.
             logs["learning_rate"] = float(self.model.optimizer.learning_rate)
             norm = getattr(self.model.optimizer, GRADIENT_NORM, None)
             logs |= (

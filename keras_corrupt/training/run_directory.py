@@ -1,4 +1,4 @@
-"""The directory of a run: whose it is, and that nobody else writes to it."""
+"""The directory of a run, which belongs to one run and has one writer."""
 
 import contextlib
 import json
@@ -15,11 +15,11 @@ except ImportError:  # Windows
     fcntl = None
 
 RUN_FILE = "run.json"
-#: What a run has in it beside its settings: its examples, and where it went back.
+#: Keys of this file beside the settings: the run's examples, and its recoveries.
 EXAMPLES, RECOVERIES = "examples", "recoveries"
-#: The setting of pretraining that numbers the orders of examples there have been.
+#: The setting of pretraining that has the version of the order of examples.
 ORDER = "order_of_examples"
-#: What a directory can hold where a run has lost nothing yet.
+#: Files in the directory of a run that has no progress to lose yet.
 BEGINNINGS = {RUN_FILE, partial_of(RUN_FILE).name}
 
 
@@ -27,13 +27,13 @@ BEGINNINGS = {RUN_FILE, partial_of(RUN_FILE).name}
 def run_directory(output, settings, compared=dict, uncompared=()):
     """Makes `output` this run's directory, or checks that it is already.
 
-    No other run can have it meanwhile. If the run fails before it wrote anything, the
-    directory goes again.
+    No other run can use it meanwhile. If the run fails before it wrote anything, the
+    directory is removed.
 
     Args:
         output: A `Path`.
-        settings: What a continued run must agree with, as JSON holds it.
-        compared: Function of settings that returns those to compare.
+        settings: Settings that a continued run must agree with, as JSON holds them.
+        compared: Function of settings that returns the settings to compare.
         uncompared: Names of settings that something else decides.
 
     Raises:
@@ -44,7 +44,7 @@ def run_directory(output, settings, compared=dict, uncompared=()):
     try:
         is_new = not output.exists()
         output.mkdir(parents=True, exist_ok=True)
-        # What cannot be written must show now, not at the first checkpoint.
+        # A directory that cannot be written to must show now, not at a checkpoint.
         with tempfile.TemporaryFile(dir=output):
             pass
     except OSError as error:
@@ -53,20 +53,20 @@ def run_directory(output, settings, compared=dict, uncompared=()):
             "Mend that, or choose another."
         ) from error
     with locked(output):
-        was = settings_in(output)
-        if was is not None:
-            same = dict.fromkeys((EXAMPLES, RECOVERIES, *uncompared))
-            longer = was.get("steps") != settings.get("steps")
-            remedy = of_more_steps(output, was) if longer else ""
-            if was.get(ORDER) != settings.get(ORDER):
+        old = settings_in(output)
+        if old is not None:
+            ignored = dict.fromkeys((EXAMPLES, RECOVERIES, *uncompared))
+            longer = old.get("steps") != settings.get("steps")
+            remedy = remedy_for_more_steps(output, old) if longer else ""
+            if old.get(ORDER) != settings.get(ORDER):
                 remedy = (
                     " Another version of this package began it, which reads the "
                     "examples in another order: go on with that version."
                 )
-            before, asked = (compared(each) | same for each in (was, settings))
-            check_same_run(output, before, asked, remedy)
+            pair = (compared(each) | ignored for each in (old, settings))
+            check_same_run(output, *pair, remedy)
         try:
-            if was is None:
+            if old is None:
                 write_whole(output / RUN_FILE, json.dumps(settings, indent=2) + "\n")
             yield
         except BaseException:
@@ -107,7 +107,7 @@ def settings_in(output):
 
 
 def record_examples(output, fingerprints, where):
-    """Adds to a run's settings what its examples are, or compares it.
+    """Adds a run's examples to its settings, or compares them with the recorded ones.
 
     Args:
         output: The run's directory, a `Path`.
@@ -118,17 +118,18 @@ def record_examples(output, fingerprints, where):
         ValueError: The run was begun on others.
     """
     settings = settings_in(output)
-    was = settings.get(EXAMPLES)
-    if was is None:  # new
+    recorded = settings.get(EXAMPLES)
+    if recorded is None:  # a new run
         settings[EXAMPLES] = fingerprints
         write_whole(output / RUN_FILE, json.dumps(settings, indent=2) + "\n")
         return
     # In their order: files may have other names than when the run was begun.
-    for (name, value), before in zip(fingerprints.items(), was.values(), strict=False):
-        if before != value:
+    pairs = zip(fingerprints.items(), recorded.values(), strict=False)
+    for (name, value), old_value in pairs:
+        if old_value != value:
             raise ValueError(
                 f"{where} has another {name} than the run in {output} was begun on "
-                f"(its fingerprint is {value[:12]}, was {before[:12]}). "
+                f"(its fingerprint is {value[:12]}, was {old_value[:12]}). "
                 "Put back what was there, or choose another --output."
             )
 
@@ -161,13 +162,13 @@ def locked(directory):
 
 
 def check_same_run(output, old, new, remedy=""):
-    """Raises a `ValueError` that lists the settings which are not as they were.
+    """Raises a `ValueError` that lists the settings that differ.
 
     Args:
         output: The run's directory.
         old: The run's settings, a dict.
         new: The settings of the command, a dict.
-        remedy: What else helps, if anything.
+        remedy: A further remedy, if there is one.
     """
     differences = [
         f"{name}: was {old.get(name)!r}, asked {new.get(name)!r}"
@@ -183,8 +184,8 @@ def check_same_run(output, old, new, remedy=""):
         )
 
 
-def of_more_steps(output, settings):
-    """Returns how to train on from a finished run, an empty text if it is none."""
+def remedy_for_more_steps(output, settings):
+    """Returns how to train on from a finished run, an empty text for other runs."""
     if not (output / "preset").is_dir():
         return ""
     if settings.get("schedule") == "stable":

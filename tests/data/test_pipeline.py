@@ -110,7 +110,7 @@ def test_validation_is_one_pass_in_order(prepared):
 def test_the_order_is_what_it_was(prepared):
     """Exactly, on every backend: runs of this version go on with it."""
     examples = Examples([""] * 40, [7] * 40, RecordFormat("examples"), seed=5)
-    shards, ends = examples._order(3)
+    shards, ends = examples.order_of(3)
     by_hand = np.random.default_rng((5, 3)).permutation(40)
     assert shards.tolist() == by_hand.tolist() and ends.tolist() == [112, 224, 280]
     paths = [str(prepared.directory / s.file) for s in prepared.train.shards]

@@ -1,4 +1,4 @@
-"""What models of words on the thesis's BiLSTM share (Clark's thesis, 4.2.1, 4.3.1)."""
+"""The base of models of words on the thesis's BiLSTM (Clark's thesis, 4.2.1, 4.3.1)."""
 
 import keras
 import numpy as np
@@ -19,16 +19,16 @@ class WordModel(PresetModel):
     """A model on `BiLSTMEncoder`: vocabulary, dropout, presets.
 
     It reads a dict of int32 arrays: `word_ids` and `padding_mask`, `[batch, length]`,
-    `character_ids`, `[batch, length, characters]`, and what `CrossViewModel` says.
+    `character_ids`, `[batch, length, characters]`, and the inputs of `CrossViewModel`.
 
     A subclass defines:
 
-    - `views_of(layers, inputs)`, what each module reads of what `states` returns, a
-      dict; `"full"` is the primary one's.
+    - `views_of(layers, inputs)`, a dict of each module's inputs, from the layers that
+      `states` returns; `"full"` is the primary module's.
     - `decoded(logits)`, the prediction for each word of a sentence, from its logits,
       `[words, classes]`, in NumPy.
-    - `written(prediction, logits)`, what a file has of a sentence's prediction: a dict
-      of values that JSON has.
+    - `written(prediction, logits)`, a sentence's prediction as a file has it: a dict of
+      values that JSON has.
     - `module_parameters(width, hidden_size, num_labels)`, a class method: the number of
       the primary module's weights.
 
@@ -41,16 +41,16 @@ class WordModel(PresetModel):
         hidden_size: Width of the prediction modules' hidden layers.
         views: See `CrossViewModel`; all `known_views` if not given.
         labelled_dropout: Dropout rate of words and LSTMs on labelled sentences.
-        unlabelled_dropout: That on unlabelled ones.
+        unlabelled_dropout: The same rate on unlabelled sentences.
         label_smoothing: See `CrossViewModel`; `usual_smoothing` if not given.
         tokenizer: `None`; presets of other models have one.
-        kwargs: Others of `CrossViewModel`.
+        kwargs: Other arguments of `CrossViewModel`.
     """
 
     presets = PRESETS
     network_arguments = {"encoder": BiLSTMEncoder}
     usual_smoothing = 0.0
-    #: What `Answering` says of the model's examples, beside `answer`.
+    #: Arguments of the model's `Answering` beside `answer`.
     row_format = {"columns": ("words",), "in_words": True}
     tokenizer = None
 
@@ -95,14 +95,14 @@ class WordModel(PresetModel):
     def add_modules(self):
         """Makes the primary module, and the auxiliary ones; constructors call it."""
         size = self.encoder.projection_size
-        whole = 2 * size * len(self.encoder.lstms)
-        self.primary = self.module("primary", whole, self.hidden_size)
+        width = 2 * size * len(self.encoder.lstms)
+        self.primary = self.module("primary", width, self.hidden_size)
         self.auxiliary = [
-            self.module(view, whole if view == "full" else size, self.hidden_size)
+            self.module(view, width if view == "full" else size, self.hidden_size)
             for view in self.module_views
         ]
 
-    # === What `CrossViewModel` asks for ===
+    # === Methods that `CrossViewModel` calls ===
 
     def encode(self, inputs, training=False, noise=None):
         return self.views_of(self.states(inputs, training, noise), inputs)
@@ -148,7 +148,7 @@ class WordModel(PresetModel):
 
     @property
     def reads(self):
-        """What a sentence is made of, for a run's banner."""
+        """The units of sentences, for a run's banner."""
         vocabulary = self.vocabulary
         return (
             f"{vocabulary.num_words:,} words, {vocabulary.num_characters:,} characters"
@@ -157,10 +157,10 @@ class WordModel(PresetModel):
     def predictions(self, sentences, batch_size=64):
         """Returns for each sentence, a list of words, a list with one for each word."""
         sentences = word_lists(sentences)
-        found = [[] for _ in sentences]
+        predictions = [[] for _ in sentences]
         for i, logits in self._logits(sentences, batch_size):
-            found[i] = self.decoded(logits)
-        return found
+            predictions[i] = self.decoded(logits)
+        return predictions
 
     def answering(self, task=None):
         """Returns how the model answers rows; see `DownstreamModel.answering`."""
@@ -168,12 +168,12 @@ class WordModel(PresetModel):
         return Answering(**self.row_format, answer=self._answers)
 
     def _answers(self, sentences, batch_size=64):
-        found = [self.written([], np.zeros((0, 1))) for _ in sentences]
+        rows = [self.written([], np.zeros((0, 1))) for _ in sentences]
         for i, logits in self._logits(sentences, batch_size):
-            found[i] = self.written(self.decoded(logits), logits)
+            rows[i] = self.written(self.decoded(logits), logits)
         return [
             {"words": list(words), **row}
-            for words, row in zip(sentences, found, strict=True)
+            for words, row in zip(sentences, rows, strict=True)
         ]
 
     def _logits(self, sentences, batch_size):
@@ -186,15 +186,15 @@ class WordModel(PresetModel):
 
     @property
     def networks(self):
-        """What presets hold."""
+        """The networks that presets hold."""
         return {"encoder": self.encoder, "primary": self.primary}
 
     @classmethod
     def parameters_of(cls, config):
-        """Counts the saved weights of what a preset's config describes.
+        """Counts the saved weights of the model that a preset's config describes.
 
         Raises:
-            ValueError: A size in it is none.
+            ValueError: A size in the config is no positive whole number.
         """
         sizes = {
             "vocabulary_size": len(config["words"]) + 3,
@@ -229,7 +229,7 @@ class WordModel(PresetModel):
 
 
 def check_sizes(*sizes):
-    """Raises a `ValueError` for a size, or one of a list, that is none."""
+    """Raises a `ValueError` unless all sizes, also in lists, are positive integers."""
     lists = [size if isinstance(size, list) else [size] for size in sizes]
     for size in sum(lists, []):
         if type(size) is not int or size < 1:

@@ -24,7 +24,7 @@ from keras_corrupt.cross_view.text.vocabulary import WordVocabulary
 from keras_corrupt.cross_view.translation.translator import CrossViewTranslator
 from keras_corrupt.cross_view.views import check_views
 from keras_corrupt.data import open_corpus
-from keras_corrupt.data.corpus_files import describe_left_out
+from keras_corrupt.data.corpus_files import describe_omissions
 from keras_corrupt.downstream import TokenTagger, kept_results
 from keras_corrupt.tasks.task import describe_skipped, describe_unseen
 
@@ -202,7 +202,7 @@ def unlabelled_of(config):
     )
     stream = unlabelled_sentences(corpus, config.in_words)
     sentences = Sentences(islice(stream, config.max_unlabelled))
-    sentences.omissions = describe_left_out(corpus.left_out, *corpus.skipped)
+    sentences.omissions = describe_omissions(corpus.left_out, *corpus.skipped)
     return sentences
 
 

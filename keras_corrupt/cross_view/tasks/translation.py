@@ -24,7 +24,7 @@ class TranslationTask(Task):
         files: Split name -> paths of the sentences and of their translations; see
             `Task.splits` and `read_parallel`. For a split whose name begins with
             `"test"`, the sentences alone will do.
-        in_words: Whether words are what stands between spaces, in all files. Otherwise
+        in_words: Whether spaces alone separate words, in all files. Otherwise
             plain text is divided: sentences by rules for English, translations at
             everything that is no letter.
         min_count: How often a word must occur in the translations of `"train"` to be

@@ -1,4 +1,4 @@
-"""What a run of translation is."""
+"""The settings of a run of translation."""
 
 import dataclasses
 from typing import Literal
@@ -14,10 +14,10 @@ class TranslationConfig(CrossViewConfig):
     """The settings of a translator, where the thesis's values differ."""
 
     in_words: bool = False
-    """Whether words are what stands between spaces, in all files, of which each line is
-    a sentence. Otherwise plain text is divided, sentences by rules for English."""
+    """Whether spaces alone separate words, in all files, whose lines are sentences.
+    Otherwise plain text is divided, sentences by rules for English."""
     views: tuple[Literal[(*TRANSLATION_VIEWS, "word_dropout")], ...] = TRANSLATION_VIEWS
-    """What the auxiliary decoders see: the sentence by attention of which weights are
+    """What the auxiliary decoders see: the sentence by attention whose weights are
     dropped, a translation without its last word, or all. With `word_dropout` alone the
     primary decoder learns from itself: the thesis's baseline (4.3.2)."""
     beam_size: int = 10
@@ -39,7 +39,7 @@ class TranslationConfig(CrossViewConfig):
     lstm_size: tyro.conf.Suppress[int | None] = None  # the decoder's are its own
     freeze_encoder: tyro.conf.Suppress[bool] = False
 
-    #: A translator that knows little finds what no sentence means.
+    #: A translator that knows little finds translations with another meaning.
     LABELLED_SHARE = 0.5
     OF_MODEL = (
         "beam_size",

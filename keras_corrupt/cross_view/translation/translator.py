@@ -20,9 +20,9 @@ from keras_corrupt.tokenizers.texts import check_text, check_words, listed
 
 #: Classes that are no words: a translation's end, and a word that is not known.
 END, UNKNOWN = 0, 1
-#: The class where a translation that was found is not learned from.
+#: The class of the words of a found translation that is not learned from.
 UNSURE = -1
-#: What an unknown word is in text.
+#: The text of an unknown word.
 UNKNOWN_WORD = "UNK"
 
 
@@ -32,9 +32,9 @@ class CrossViewTranslator(WordModel):
 
     Its auxiliary decoders share embeddings and LSTMs with the primary one and have
     their own attention and softmax. On a sentence without a translation they learn
-    what the primary decoder finds by beam search, without dropout. `"future"` predicts
-    a word from the attention vector before the word's own, a translation's first word
-    from the attention vector of the LSTMs' first states.
+    the translation that the primary decoder finds by beam search, without dropout.
+    `"future"` predicts a word from the attention vector before the word's own, a
+    translation's first word from the attention vector of the LSTMs' first states.
 
     Its inputs are `WordModel`'s inputs and, for training, `target_ids`, `[batch,
     target length]`: the classes of the translations' words, then `END`; -1 is padding,
@@ -44,18 +44,18 @@ class CrossViewTranslator(WordModel):
         words: See `WordModel`, as for all arguments that are not listed.
         characters: See there.
         labels: The words of translations that have a class.
-        in_words: Whether words are what stands between spaces, in sentences that are
-            strings and in translations. Otherwise see `tasks/words.py`.
+        in_words: Whether spaces alone separate words, in sentences that are strings
+            and in translations. Otherwise see `tasks/words.py`.
         decoder: Sizes of `Decoder`.
         beam_size: Translations that beam search keeps.
         length_penalty: See `beam_search`; the thesis names none.
-        attention_dropout: The rate at which the decoder of that view loses attention
-            weights. The thesis names none.
+        attention_dropout: The rate at which the decoder of the view of this name drops
+            attention weights. The thesis names none.
         target_smoothing: Label smoothing of the translations that were found.
-        hard_targets: `True`: there are no others.
+        hard_targets: `True`: a translator has no other targets.
         confidence: The least geometric mean of the probabilities of the words of a
             translation that was found, for the translation to be learned from.
-        kwargs: Others of `WordModel`.
+        kwargs: Other arguments of `WordModel`.
 
     Example:
 
@@ -120,11 +120,11 @@ class CrossViewTranslator(WordModel):
             for name in ("primary", *self.module_views)
         )
 
-    # === What `CrossViewModel` and `WordModel` ask for ===
+    # === Methods that `CrossViewModel` and `WordModel` call ===
 
     @property
     def begin(self):
-        """The id of what the decoder reads first, behind all classes."""
+        """The id that the decoder reads first, behind all classes."""
         return len(self.labels) + 2
 
     def num_classes(self, inputs):
@@ -180,11 +180,11 @@ class CrossViewTranslator(WordModel):
     # === Sentences, and translations that are known ===
 
     def encode(self, inputs, training=False, noise=None):
-        """Returns a dict of what predictions are made of.
+        """Returns a dict of the inputs of predictions.
 
-        That is `source`, the states of the encoder's last layer, `[batch, length,
+        They are `source`, the states of the encoder's last layer, `[batch, length,
         2 * projection]`, `words`, the padding mask, `first`, the decoder's first
-        states, and with `target_ids` what `read` returns of them.
+        states, and with `target_ids` the states that `read` returns.
         """
         forward, backward = self.states(inputs, training, noise)[-1]
         words = inputs["padding_mask"]
@@ -201,9 +201,9 @@ class CrossViewTranslator(WordModel):
         return encoded
 
     def read(self, inputs, encoded, target_ids, training=False):
-        """Returns a dict of what decoders make of translations.
+        """Returns a dict of the decoders' states on translations.
 
-        That is `states`, `[batch, target length, projection]`, each made of the words
+        They are `states`, `[batch, target length, projection]`, each made of the words
         before, and `before`, the same a word earlier.
         """
         begin = ops.full_like(target_ids[:, :1], self.begin)
@@ -235,7 +235,7 @@ class CrossViewTranslator(WordModel):
         return 2 * words + 8
 
     def search(self, inputs):
-        """Returns what the primary decoder finds without dropout; no gradient flows.
+        """Returns the primary decoder's translations, without dropout or gradients.
 
         Translations, int32 `[batch, length]`, each ended by one `END` or more; float32
         `[batch]` each, their scores and their words' mean probabilities (geometric).
@@ -271,14 +271,14 @@ class CrossViewTranslator(WordModel):
     # === Training ===
 
     def call(self, inputs, training=False):
-        """Returns a dict of what the decoders make of sentences.
+        """Returns a dict of the decoders' outputs on sentences.
 
         Returns:
             `logits`, `[batch, target length, classes]`, of the primary decoder's next
             words; in training also `targets`, the translations that it finds, and
             `auxiliary`, a list with each view's divergence from these, `[batch, found
-            length]`; see `CrossViewModel.call`. Without `target_ids` what `search`
-            returns, as `target_ids` and `scores`.
+            length]`; see `CrossViewModel.call`. Without `target_ids` the translations
+            that `search` returns, as `target_ids` and `scores`.
         """
         if "target_ids" not in inputs:
             target_ids, scores, _ = self.search(inputs)
@@ -312,7 +312,7 @@ class CrossViewTranslator(WordModel):
         ]
 
     def supervised_loss(self, inputs, classes, outputs):
-        """Returns the mean over words of translations, of which an end is one, too."""
+        """Returns the mean over words of translations, ends included."""
         has_translation = ops.cast(inputs["labelled"] == 1, "float32")[:, None]
         words = has_translation * ops.cast(classes >= 0, "float32")
         logits, smoothing = outputs["logits"], self.label_smoothing
@@ -363,8 +363,8 @@ class CrossViewTranslator(WordModel):
         return translations
 
     def _answers(self, sentences, batch_size=64):
-        found = self.predictions(sentences, batch_size)
-        return [{"translation": text} for text in found]
+        translations = self.predictions(sentences, batch_size)
+        return [{"translation": text} for text in translations]
 
     def decoded(self, classes):
         """Returns the text of a translation.

@@ -28,7 +28,7 @@ FUNCTION_WORDS |= set(
     who whom whose why will with without won would wouldn yet you
     """.split()
 )
-#: A word, or what an apostrophe adds to one: `Ann's` is two, as is `he'd`.
+#: A word, or the ending that an apostrophe adds to it: `Ann's` and `he'd` are two each.
 WORD = re.compile(r"\w+|['’]\w+")
 #: Words of a phrase after its determiner.
 LONGEST_PHRASE = 3
@@ -47,7 +47,7 @@ class Schema(NamedTuple):
 
     @property
     def pronoun(self):
-        """What other candidates for the same place share."""
+        """The key that all candidates for the same place share."""
         return self.text, self.start
 
     @property
@@ -57,7 +57,7 @@ class Schema(NamedTuple):
 
 
 def find_schema(text, sentence):
-    """Finds the pronoun of `text` and what `sentence` puts in its place.
+    """Finds the pronoun of `text` and the candidate that `sentence` puts in its place.
 
     The sentence must be a stretch of the text, but for the pronoun. Punctuation and
     case don't matter. The pronoun is the one with the most words around it that the
@@ -111,7 +111,7 @@ def other_candidates(schema):
 
     They are runs of capitalised words, and determiners with the words that follow up to
     a function word or a punctuation mark. Phrases that share a word with the
-    candidate, which may well be what it is, are left out.
+    candidate are left out, because they may well be the candidate.
 
     Returns:
         A list of strings, in the possessive case if the schema's candidate is.
