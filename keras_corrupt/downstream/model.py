@@ -90,7 +90,6 @@ class DownstreamModel(TextModel):
 
     #: Whether the mean of several models' outputs has a meaning.
     can_average = True
-
     #: The `VocabularyHead` that reads the encoder, of a model that has one.
     vocabulary_head = None
     #: Names of the constructor arguments that decide the head's shape and meaning.

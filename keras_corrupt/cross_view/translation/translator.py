@@ -18,10 +18,9 @@ from keras_corrupt.cross_view.views import TRANSLATION_VIEWS
 from keras_corrupt.objectives.loss import weighted_mean
 from keras_corrupt.tokenizers.texts import check_text, check_words, listed
 
-#: Classes that are no words: a translation's end, and a word that is not known.
-END, UNKNOWN = 0, 1
-#: The class of the words of a found translation that is not learned from.
-UNSURE = -1
+#: Classes that are no words: a translation's end, a word that is not known, and any word
+#: of a found translation that is not learned from.
+END, UNKNOWN, UNSURE = 0, 1, -1
 #: The text of an unknown word.
 UNKNOWN_WORD = "UNK"
 
@@ -53,8 +52,8 @@ class CrossViewTranslator(WordModel):
             attention weights. The thesis names none.
         target_smoothing: Label smoothing of the translations that were found.
         hard_targets: `True`: a translator has no other targets.
-        confidence: The least geometric mean of the probabilities of the words of a
-            translation that was found, for the translation to be learned from.
+        confidence: The least probability of a found translation's words, their
+            geometric mean, with which it is learned from.
         kwargs: Other arguments of `WordModel`.
 
     Example:
@@ -108,10 +107,7 @@ class CrossViewTranslator(WordModel):
         self.attention_dropout = attention_dropout
         self.target_smoothing = target_smoothing
         self.decoder = Decoder(
-            self.begin + 1,
-            **(decoder or {}),
-            dtype=self.dtype_policy,
-            name="decoder",
+            self.begin + 1, **(decoder or {}), dtype=self.dtype_policy, name="decoder"
         )
         size = 2 * self.encoder.projection_size
         self.decoder.build(size)
@@ -171,11 +167,7 @@ class CrossViewTranslator(WordModel):
 
     @property
     def networks(self):
-        return {
-            "encoder": self.encoder,
-            "decoder": self.decoder,
-            "primary": self.primary,
-        }
+        return {name: getattr(self, name) for name in ("encoder", "decoder", "primary")}
 
     # === Sentences, and translations that are known ===
 
@@ -306,10 +298,8 @@ class CrossViewTranslator(WordModel):
     def nothing_learned(self, inputs):
         batch, length = ops.shape(inputs["padding_mask"])
         shape = (batch, self.limit(length))
-        return [
-            ops.zeros(shape, "int32"),
-            *(ops.zeros(shape, "float32") for _ in self.views),
-        ]
+        dtypes = "int32", *["float32"] * len(self.views)
+        return [ops.zeros(shape, dtype) for dtype in dtypes]
 
     def supervised_loss(self, inputs, classes, outputs):
         """Returns the mean over words of translations, ends included."""
