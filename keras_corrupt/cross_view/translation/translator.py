@@ -18,7 +18,7 @@ from keras_corrupt.cross_view.views import TRANSLATION_VIEWS
 from keras_corrupt.objectives.loss import weighted_mean
 from keras_corrupt.tokenizers.texts import check_text, check_words, listed
 
-#: Classes that are no words: a translation's end, a word that is not known, and any word
+#: Classes that are no words: the end of a translation, an unknown word, and any word
 #: of a found translation that is not learned from.
 END, UNKNOWN, UNSURE = 0, 1, -1
 #: The text of an unknown word.
