@@ -1,6 +1,6 @@
 """Lists of tests.
 
-`slow.txt` names the tests that take over four seconds with all their parameters, and
+`slow.txt` names the tests that take over three seconds with all their parameters, and
 how long they take on two cores (`tests/slow.py` writes it). `on_jax.txt` names those
 that JAX could fail and TensorFlow pass: numbers, gradients, draws, devices, files, and
 a run of each kind. A name is of a folder, a file, a class, a test, or a test with its

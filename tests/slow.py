@@ -1,4 +1,4 @@
-"""Writes slow.txt: the tests that take over four seconds with all their parameters.
+"""Writes slow.txt: the tests that take over three seconds with all their parameters.
 
     pytest -n auto -m "" --junitxml times.xml
     python -m tests.slow times.xml
@@ -16,7 +16,7 @@ from tests.lists import SLOW
 ROOT = Path(__file__).parents[1]
 LIST = Path(__file__).with_name("slow.txt")
 #: Seconds of a test, with all its parameters, on one of two busy cores.
-LONGEST = 4.0
+LONGEST = 3.0
 
 
 def identifier(case):
