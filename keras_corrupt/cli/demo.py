@@ -27,8 +27,7 @@ class Config:
     port: int = 7860
     """The port to listen at."""
     share: bool = False
-    """Lend the page a public address on Gradio's servers, which pass on what is
-    written."""
+    """Lend the page a public address on Gradio's servers, which pass all texts on."""
 
 
 def demo(config):

@@ -80,7 +80,7 @@ def text_lines(
 def stream_lines(
     stream: IO[bytes], name: str, errors: str = "strict"
 ) -> Iterator[tuple[int, str]]:
-    """Streams the lines of what is open, such as a pipe, each as soon as it is there.
+    """Streams the lines of an open stream, such as a pipe, each as soon as it is there.
 
     Args:
         stream: The stream, of plain bytes.
