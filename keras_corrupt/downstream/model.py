@@ -201,7 +201,7 @@ class DownstreamModel(TextModel):
     def written(self, examples, predictions, features, outputs):
         """Returns predictions as a file has them: a dict for each, with JSON's values.
 
-        The arguments are the arguments of `decode`, and the predictions that it returned.
+        The arguments are `decode`'s arguments and the predictions that it returned.
         """
         return [{"prediction": prediction} for prediction in predictions]
 
