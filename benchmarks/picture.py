@@ -1,6 +1,6 @@
 """The picture of docs/scoring.md: a run's curve, and the words its model suspects.
 
-    python benchmarks/picture.py --runs runs/electra_tiny_en runs/electra_tiny_en_128 \\
+    python -m benchmarks.picture --runs runs/electra_tiny_en runs/electra_tiny_en_128 \\
         --output picture.png
 
 Left, the validation curve of the runs, of which each began with the one before; right,
@@ -12,7 +12,8 @@ import dataclasses
 from pathlib import Path
 
 import tyro
-from swapped_words import SENTENCES, variants
+
+from benchmarks.swapped_words import SENTENCES, variants
 
 CHARACTER, LINE = 0.0162, 0.115  # of the right panel's width and height
 

@@ -5,8 +5,8 @@ import pytest
 from tests.conftest import ROOT
 
 PATHS = sorted(path.relative_to(ROOT) for path in ROOT.glob("benchmarks/**/*.py"))
-#: Libraries of peers, which the tests do not have; `picture.py` runs as a script.
-ABSENT = {"torch", "flair", "networkx", "playwright", "transformers", "swapped_words"}
+#: Libraries of peers and of browsers, which the tests do not have.
+ABSENT = {"torch", "flair", "networkx", "playwright", "transformers"}
 
 
 @pytest.mark.parametrize("path", PATHS, ids=str)

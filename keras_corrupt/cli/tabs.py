@@ -155,7 +155,7 @@ def nearest(model, sentence, sentences):
 def answered(answering, *texts):
     """Returns a model's answer: its lists side by side, or a row for each value.
 
-    Empty texts after those that the model needs are left out.
+    An empty text that the model does not need is no input.
     """
     values = list(texts[: answering.needed])
     values += [text for text in texts[answering.needed :] if text]

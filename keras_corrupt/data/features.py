@@ -58,7 +58,7 @@ def features_of(record: bytes) -> dict:
 
 @functools.cache
 def _example_class():
-    """Makes the class of the message, which else only TensorFlow has."""
+    """Makes the class of `tf.train.Example`; TensorFlow alone ships it ready-made."""
     from google.protobuf import descriptor_pb2, descriptor_pool, message_factory
 
     kind = descriptor_pb2.FieldDescriptorProto

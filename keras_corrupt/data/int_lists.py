@@ -1,8 +1,8 @@
 """The two int64 lists of many records at once, in NumPy.
 
-Records that `serialize` wrote have one layout: tags and sizes, the segment ids, a byte
-each, tags and sizes, the token ids, seven bits a byte. So NumPy goes through all
-records of a batch together, through each at a place of its own.
+Records that `serialize` wrote have one layout: tags and sizes, then the segment ids, a
+byte each; tags and sizes, then the token ids, seven bits a byte. So NumPy reads all
+records of a batch together, each from a position of its own.
 """
 
 from collections.abc import Sequence
@@ -18,9 +18,9 @@ class IntLists(NamedTuple):
     """The two lists of each of some records.
 
     Attributes:
-        lengths: Numbers in each list, int64 [records]; 0 of records that are not sound.
-        token_ids: All records' one after the other, int64 [numbers].
-        segment_ids: So too.
+        lengths: Numbers in each list, int64 [records]; 0 where a record is not sound.
+        token_ids: The token ids of all records, joined: int64 [numbers].
+        segment_ids: The segment ids of all records, joined: int64 [numbers].
         sound: Which records have the layout, and two lists of one length: bool
             [records].
     """

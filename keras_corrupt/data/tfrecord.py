@@ -72,13 +72,13 @@ def masked_checksums(records: Sequence[bytes]) -> np.ndarray:
 
 
 def _after(states, parts):
-    """Returns the register after some more bytes, for each of several."""
+    """Returns the state of each checksum after more bytes of its record."""
     lengths = np.array([len(part) for part in parts])
     content = np.frombuffer(b"".join(parts), np.uint8).copy()
     ends = np.cumsum(lengths)
     starts = ends - lengths
     for place in range(4):
-        # The register's content is added to the next four bytes.
+        # The state is added to the next four bytes.
         more = lengths > place
         content[starts[more] + place] ^= (states[more] >> 8 * place).astype(np.uint8)
     table = _table(1 << int(lengths.max()).bit_length())
@@ -95,7 +95,7 @@ def _after(states, parts):
 
 @functools.cache
 def _table(size):
-    """Returns the sum's part of a byte, uint32 [256 * distance from the end + byte]."""
+    """Returns what a byte adds to a checksum: uint32 [256 * bytes behind it + byte]."""
     row = np.arange(256, dtype=np.uint32)
     for _ in range(8):
         row = (row >> 1) ^ (row & 1) * np.uint32(_POLYNOMIAL)

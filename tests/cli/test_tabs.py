@@ -1,6 +1,7 @@
 """What the page shows of a model; Gradio draws it, and is not needed here."""
 
 import inspect
+import sys
 
 import numpy as np
 import pytest
@@ -116,7 +117,7 @@ def test_the_page_is_this_machines_alone_and_says_nothing(monkeypatch, masked):
         def launch(self, **options):
             launched.update(options)
 
-    monkeypatch.setitem(__import__("sys").modules, "gradio", Gradio())
+    monkeypatch.setitem(sys.modules, "gradio", Gradio())
     monkeypatch.setenv("GRADIO_ANALYTICS_ENABLED", "True")
     monkeypatch.setenv("HF_HUB_DISABLE_TELEMETRY", "")
     monkeypatch.setattr("keras_corrupt.models.load_preset", lambda *_: masked)
@@ -129,6 +130,6 @@ def test_the_page_is_this_machines_alone_and_says_nothing(monkeypatch, masked):
     assert [*inspect.signature(run).parameters] == ["texts"]
     with pytest.raises(Gradio.Error, match="Write one sentence"):
         run("")
-    monkeypatch.setitem(__import__("sys").modules, "gradio", None)
+    monkeypatch.setitem(sys.modules, "gradio", None)
     with pytest.raises(SystemExit, match=r"pip install 'keras-corrupt\[demo\]'"):
         demo.main()

@@ -41,19 +41,19 @@ def run(command):
 
 
 def digest(data):
-    """Returns what the order of examples, and they themselves, come to."""
+    """Returns a hash of nine batches, which the examples and their order decide."""
     from keras_corrupt.data import make_dataset
 
-    found = hashlib.sha256()
+    hashed = hashlib.sha256()
     for batch in make_dataset(data, batch_size=8, seed=3, start_step=5).take(9):
         for name in sorted(batch):
-            found.update(batch[name].tobytes())
-    return found.hexdigest()
+            hashed.update(batch[name].tobytes())
+    return hashed.hexdigest()
 
 
 @contextlib.contextmanager
 def stopped_after_a_checkpoint():
-    """Lets a run fail after it has written the first one."""
+    """Lets a run fail after it has written its first checkpoint."""
     from keras_corrupt.training.checkpoint import Checkpoints
 
     save = Checkpoints.save

@@ -4,7 +4,9 @@ import json
 import os
 import subprocess
 import sys
+from pathlib import Path
 
+from keras_corrupt.downstream import TextClassifier
 from keras_corrupt.tasks import miniature
 from keras_corrupt.tokenizers import wordpiece
 from tests.integration import run_without_tensorflow
@@ -26,7 +28,14 @@ def test_everything_works_on_jax_alone(tmp_path, monkeypatch):
     assert "<because 0." in ran.stdout
     assert ran.stdout.count("Continuing at step 3") == 1
     (row,) = json.loads((tmp_path / "text" / "results.json").read_text())
-    assert 0 <= row["results"][0]["score"] <= 100
+    (result,) = row["results"]
+    assert 0 <= result["score"] <= 100
+    # The fine-tuned model predicts here, by TensorFlow, as it did there.
+    (table,) = Path(result["folder"], "predictions").iterdir()
+    _, *lines = (line.split("\t") for line in table.read_text().splitlines())
+    model = TextClassifier.from_preset(f"{result['folder']}/preset")
+    sentences = [miniature.sentence(int(number)) for number, _ in lines]
+    assert model.predictions(sentences) == [label for _, label in lines]
     stopped, continued = (tmp_path / "run" / "tensorboard").glob("*tfevents*")
     assert b"val_mlm_loss" in stopped.read_bytes() + continued.read_bytes()
 

@@ -290,16 +290,6 @@ def test_another_corpus_in_the_place_of_the_data(
     assert contents(Path(config.output)) == before
 
 
-def test_a_run_of_a_version_with_another_order(config, finished):
-    shutil.copytree(finished.directory, config.output)
-    path = Path(config.output) / "run.json"
-    settings = json.loads(path.read_text())
-    del settings["order_of_examples"]  # earlier versions had no such setting
-    path.write_text(json.dumps(settings))
-    with pytest.raises(ValueError, match="another order: go on with that version"):
-        pretrain(config)
-
-
 def test_longer_sequences_than_the_data_have_are_warned_of(config, monkeypatch, capsys):
     def stop(*_, **__):
         raise ValueError("reached")

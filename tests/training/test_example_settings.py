@@ -1,6 +1,7 @@
 """The examples of a run: what it reads, and what it says of those it cannot."""
 
 import dataclasses
+import json
 import os
 import re
 import shutil
@@ -124,3 +125,13 @@ def test_a_short_run_reads_examples_that_are_there(config, prepared):
     assert dataclasses.replace(config, data=None).shrunk().sequence_length == 32
     config = dataclasses.replace(config, data=str(prepared.directory))
     assert config.shrunk().sequence_length == 64
+
+
+def test_a_run_of_a_version_with_another_order(config, finished):
+    shutil.copytree(finished.directory, config.output)
+    path = Path(config.output) / "run.json"
+    settings = json.loads(path.read_text())
+    del settings["order_of_examples"]  # earlier versions had no such setting
+    path.write_text(json.dumps(settings))
+    with pytest.raises(ValueError, match="another order: go on with that version"):
+        pretrain(config)
