@@ -48,6 +48,8 @@ class DownstreamModel(TextModel):
             paper says how to fine-tune it; `None` where nothing did.
     """
 
+    one_text_a_row = True
+
     def __init__(
         self,
         encoder,

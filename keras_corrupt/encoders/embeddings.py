@@ -20,6 +20,20 @@ def layer_norm(name, epsilon, use_bias, dtype):
     )
 
 
+def firsts(text_ids):
+    """Returns where each token's text begins, int32 `[batch, length]`.
+
+    Args:
+        text_ids: int32 `[batch, length]`, the number of a token's text in its row.
+
+    >>> import numpy as np
+    >>> np.array(firsts(np.array([[1, 1, 2, 2, 0]]))).tolist()
+    [[0, 0, 2, 2, 4]]
+    """
+    same = ops.equal(text_ids[:, :, None], text_ids[:, None, :])
+    return ops.cast(ops.argmax(ops.cast(same, "int32"), axis=-1), "int32")
+
+
 class DisentangledEmbedding(keras.layers.Layer):
     """The sum of another's table, constant to gradients, and a table of differences.
 
@@ -143,10 +157,13 @@ class TextEmbeddings(keras.layers.Layer):
     def compute_output_shape(self, input_shape):
         return (*input_shape, self.embedding_size)
 
-    def call(self, token_ids, segment_ids, training=False):
+    def call(self, token_ids, segment_ids, text_ids=None, training=False):
         summed = self.token(token_ids)  # [batch, length, embedding]
         if self.position is not None:
-            summed = summed + self.position(ops.arange(ops.shape(token_ids)[1]))
+            positions = ops.arange(ops.shape(token_ids)[1])
+            if text_ids is not None:
+                positions = positions - firsts(text_ids)
+            summed = summed + self.position(positions)
         if self.segment is not None:
             summed = summed + self.segment(segment_ids)
         return self.dropout(self.norm(summed), training=training)

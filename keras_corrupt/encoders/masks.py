@@ -56,6 +56,25 @@ def within(mask, length, window):
     return ops.logical_or(seen, distance == 0)  # as in `_directed`
 
 
+def within_texts(mask, text_ids):
+    """Narrows a mask to keys of their query's own text.
+
+    Args:
+        mask: A mask that a function above made.
+        text_ids: int32 `[batch, length]`, the number of a token's text in its row.
+
+    >>> import numpy as np
+    >>> mask = bidirectional(np.array([[1, 1, 1, 0]]))
+    >>> texts = np.array([[1, 1, 2, 0]])
+    >>> np.array(within_texts(mask, texts))[0, 0].astype(int).tolist()
+    [[1, 1, 0, 0], [1, 1, 0, 0], [0, 0, 1, 0], [0, 0, 0, 1]]
+    """
+    positions = ops.arange(ops.shape(text_ids)[1])
+    itself = positions[:, None] == positions[None, :]
+    same = ops.equal(text_ids[:, None, :, None], text_ids[:, None, None, :])
+    return ops.logical_or(ops.logical_and(mask, same), itself)  # as in `_directed`
+
+
 def _directed(padding_mask, compare):
     positions = ops.arange(ops.shape(padding_mask)[1])
     query, key = positions[:, None], positions[None, :]

@@ -18,6 +18,9 @@ from keras_corrupt.tokenizers.tokenizer import DOCUMENT_FILE
 
 #: The arrays of the contract, all int32 `[batch, length]`.
 NAMES = ("token_ids", "segment_ids", "padding_mask")
+#: An array that inputs have beside these where a row holds several texts, one after the
+#: other: the number of a token's text in its row, from 1 on; 0 for padding.
+TEXT_IDS = "text_ids"
 
 _FORMAT = (
     "Text is read as integer token ids `[batch, length]`: an array, or a dict with "
@@ -38,6 +41,8 @@ class TextModel(keras.Model):
     padding_id = 0
     #: What the model needs in the inputs' dict beside the arrays of the contract.
     further_inputs = ()
+    #: Whether the model makes one vector, or one answer, of each row.
+    one_text_a_row = False
 
     def __init__(self, **kwargs):
         super().__init__(**kwargs)
@@ -47,6 +52,11 @@ class TextModel(keras.Model):
     def text_inputs(self, inputs):
         """Returns the model's inputs as its networks read them; see `text_inputs`."""
         inputs = text_inputs(inputs, self.padding_id)
+        if self.one_text_a_row and TEXT_IDS in inputs:
+            raise ValueError(
+                f"{type(self).__name__} reads one text a row, and `text_ids` says that "
+                "rows hold several. Put each text into a row of its own."
+            )
         missing = [name for name in self.further_inputs if name not in inputs]
         if missing:
             raise ValueError(
@@ -184,7 +194,8 @@ def text_inputs(inputs, padding_id=0):
         inputs: Token ids, integers `[batch, length]`, or floats as `keras.Input` makes
             them. Or a dict with `token_ids` and, of the same shape, `segment_ids` and
             `padding_mask`: without them all is one segment, and tokens are padding
-            where they are `padding_id`. What else the dict has is kept.
+            where they are `padding_id`. With `text_ids`, `TEXT_IDS`, rows hold several
+            texts. What else the dict has is kept.
         padding_id: The token id of padding.
 
     Returns:
@@ -205,7 +216,7 @@ def text_inputs(inputs, padding_id=0):
     named = inputs if isinstance(inputs, Mapping) else {"token_ids": inputs}
     arrays = {
         name: ops.cast(array, "int32")
-        if name in NAMES or type_name(array) == "int64"
+        if name in (*NAMES, TEXT_IDS) or type_name(array) == "int64"
         else array
         for name, array in named.items()
     }
@@ -221,7 +232,7 @@ def check(inputs):
     """Raises a `ValueError` unless it is something that `text_inputs` takes."""
     named = inputs if isinstance(inputs, Mapping) else {"token_ids": inputs}
     token_ids = named.get("token_ids")
-    for name in NAMES:
+    for name in (*NAMES, TEXT_IDS):
         array = named.get(name, token_ids)
         if not is_integers(array) or not _may_equal(array.shape, token_ids.shape):
             raise ValueError(f"{_FORMAT} Got {_described(inputs)}.")

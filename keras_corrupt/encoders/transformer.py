@@ -9,7 +9,7 @@ from keras_corrupt.encoders.checks import check_architecture, check_tied
 from keras_corrupt.encoders.cost import norm_flops
 from keras_corrupt.encoders.dense import Dense
 from keras_corrupt.encoders.embeddings import TextEmbeddings, initializer, layer_norm
-from keras_corrupt.encoders.masks import MASKS
+from keras_corrupt.encoders.masks import MASKS, within_texts
 from keras_corrupt.encoders.position_bias import RelativePositionBias
 from keras_corrupt.encoders.pre_norm_layer import PreNormTransformerLayer
 from keras_corrupt.encoders.text_model import TextModel
@@ -265,7 +265,9 @@ class TransformerEncoder(TextModel):
         Args:
             inputs: A dict of int32 `[batch, length]` arrays: `token_ids`,
                 `segment_ids`, `padding_mask` (1 for tokens, 0 for padding). Also
-                `token_ids` alone, or what else `text_inputs` reads.
+                `token_ids` alone, or what else `text_inputs` reads. With `text_ids`
+                a row holds several texts, each of which is encoded as if it stood
+                in a row of its own.
             training: Whether dropout is active.
 
         Returns:
@@ -284,7 +286,10 @@ class TransformerEncoder(TextModel):
                 "encoder with a larger `max_length`."
             )
         x = self.embeddings(
-            inputs["token_ids"], inputs["segment_ids"], training=training
+            inputs["token_ids"],
+            inputs["segment_ids"],
+            inputs.get("text_ids"),
+            training=training,
         )
         if self.embedding_projection is not None:
             x = self.embedding_projection(x)
@@ -314,7 +319,10 @@ class TransformerEncoder(TextModel):
 
     def attention_mask(self, inputs, attention=None):
         """Returns the mask of every layer, broadcastable as `SelfAttention` has it."""
-        return MASKS[attention or self.attention](inputs["padding_mask"])
+        mask = MASKS[attention or self.attention](inputs["padding_mask"])
+        if "text_ids" not in inputs:
+            return mask
+        return within_texts(mask, inputs["text_ids"])
 
     def attention_bias(self, inputs):
         """Returns the bias of every layer's attention logits, or `None`."""

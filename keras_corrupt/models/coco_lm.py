@@ -227,6 +227,7 @@ class CocoLM(GeneratorDiscriminator):
         )
         self.corrects, self.contrasts = corrects, sequence_task == "scl"
         self.smallest_batch = 2 if self.contrasts else 1
+        self.one_text_a_row = self.contrasts
         self.token_task = token_task
         self.sequence_task = sequence_task
         self.crop_fraction = crop_fraction
