@@ -13,6 +13,9 @@ import numpy as np
 # Bytes of the largest number that is read, which is below 2^35.
 _WIDEST = 5
 
+#: Bytes from which `list_lengths` reads.
+BEGINNING = 64
+
 
 class IntLists(NamedTuple):
     """The two lists of each of some records.
@@ -73,6 +76,26 @@ def int_lists(records: Sequence[bytes]) -> IntLists:
     return IntLists(lengths * same, token_ids, segment_ids, same)
 
 
+def list_lengths(beginnings: Sequence[bytes]) -> tuple[np.ndarray, np.ndarray]:
+    """Reads how many numbers each of a record's two lists has.
+
+    Args:
+        beginnings: The first `BEGINNING` bytes of serialised examples.
+
+    Returns:
+        The lengths, int64 [records], and which records have the layout, bool [records].
+
+    Example:
+    >>> from keras_corrupt.data.examples import Example
+    >>> from keras_corrupt.data.records import serialize
+    >>> list_lengths([serialize(Example([2, 300, 3], [0, 0, 0]))[:BEGINNING]])
+    (array([3]), array([ True]))
+    """
+    walk = _Walk(beginnings)
+    walk.size(b"\x0a")
+    return walk.values_size(b"segment_ids"), walk.sound
+
+
 class _Span(NamedTuple):
     start: np.ndarray
     stop: np.ndarray
@@ -107,12 +130,16 @@ class _Walk:
         self.sound &= ~more
         return value
 
-    def values(self, name):
-        """Passes a feature; returns where its values are."""
+    def values_size(self, name):
+        """Passes a feature up to its values; returns the number of their bytes."""
         self.size(b"\x0a")
         self.size(b"\x0a%c%s\x12" % (len(name), name))
         self.size(b"\x1a")
-        length = self.size(b"\x0a")
+        return self.size(b"\x0a")
+
+    def values(self, name):
+        """Passes a feature; returns where its values are."""
+        length = self.values_size(name)
         start, self.places = self.places, self.places + length
         self.sound &= self.places <= self.ends
         return _Span(start, self.places)

@@ -16,7 +16,7 @@ from keras_corrupt.data.info import (
     load_dataset_info,
 )
 from keras_corrupt.data.mixing import check_fractions, mixed
-from keras_corrupt.data.reading import Examples, check_count, read
+from keras_corrupt.data.reading import Examples, check_count, read, rows_of
 from keras_corrupt.data.record_files import check_records, count_records, find_records
 from keras_corrupt.devices.batches import Batches
 
@@ -34,6 +34,7 @@ class _Files(NamedTuple):
     counts: list[int]
     max_length: int
     vocabulary_size: int
+    bounds: list[np.ndarray] | None = None
 
 
 def make_dataset(
@@ -49,6 +50,7 @@ def make_dataset(
     host: int = 0,
     drop_remainder: bool | None = None,
     mix: Sequence[tuple[str | os.PathLike, float]] = (),
+    fill_rows: bool = False,
 ) -> Batches:
     """Returns batches of examples.
 
@@ -78,11 +80,18 @@ def make_dataset(
         mix: Further directories made by `prepare_dataset` with the same vocabulary,
             each with its fraction f of the training examples: it has floor(n f) of the
             first n examples. Each has epochs of its own.
+        fill_rows: Whether a row holds several examples, as many neighbours in a file as
+            fit into `max_length`. What is said of examples above is then true of rows:
+            the file alone decides them, an epoch has each once, in an order by `(seed,
+            epoch)`, and batch k is a function of the arguments. The beginnings of all
+            records are read first, to find the rows.
 
     Returns:
         `Batches` of dicts of int32 arrays [batch_size / num_hosts, max_length]
         `token_ids`, `segment_ids`, `padding_mask`; Model Garden's records also give
         `masked_positions` and `masked_weights` [batch_size / num_hosts, masked].
+        With `fill_rows` there is `text_ids`, the number of a token's example in its
+        row, from 1 on, and 0 for padding.
         The records are checked as they are read: a damaged one raises a `DatasetError`
         that names it.
 
@@ -90,11 +99,12 @@ def make_dataset(
         DatasetError: If the data is missing, incomplete, damaged, or does not fit
             `max_length` or `vocabulary_size`, or a mixed directory has another
             vocabulary.
-        ValueError: If an argument is out of range.
+        ValueError: If an argument is out of range, or rows of Model Garden's records
+            are to be filled.
     """
     _check_arguments(split, batch_size, start_step, num_hosts, host)
-    files = _find_files(data, split, max_length, vocabulary_size)
-    streams, fractions, count = [files], [], None
+    files = _find_files(data, split, max_length, vocabulary_size, fill_rows)
+    streams, fractions = [files], []
     # Hosts take consecutive parts of each batch, so that the parts, one after the
     # other, are the batch that one host would see.
     size = batch_size // num_hosts
@@ -103,13 +113,16 @@ def make_dataset(
     if split == "train":
         fractions = [fraction for _, fraction in mix]
         check_fractions(fractions)
-        streams += [_find_mixed(other, data, files.max_length) for other, _ in mix]
+        options = files.max_length, fill_rows
+        streams += [_find_mixed(other, data, *options) for other, _ in mix]
     else:
         seed = None
-        remaining = max(0, sum(files.counts) - start_step * batch_size)
+    examples = [Examples(f.paths, f.counts, f.format, seed, f.bounds) for f in streams]
+    count = None
+    if split == "validation":
+        remaining = max(0, examples[0].total - start_step * batch_size)
         count = remaining // size if drop_remainder else -(-remaining // size)
         count = len(range(host, count, num_hosts))
-    examples = [Examples(f.paths, f.counts, f.format, seed) for f in streams]
 
     at_once = -(-_READ_AT_ONCE // size)
 
@@ -150,9 +163,9 @@ def _check_arguments(split, batch_size, start_step, num_hosts, host):
         )
 
 
-def _find_files(data, split, max_length, vocabulary_size) -> _Files:
+def _find_files(data, split, max_length, vocabulary_size, fill_rows) -> _Files:
     if (Path(data) / INFO_FILE).exists():
-        return _prepared_files(data, split, max_length, vocabulary_size)
+        return _prepared_files(data, split, max_length, vocabulary_size, fill_rows)
     if os.path.isdir(data) and not any("tfrecord" in name for name in os.listdir(data)):
         load_dataset_info(data)  # Raises, with the remedy.
     checked = check_records(
@@ -163,12 +176,17 @@ def _find_files(data, split, max_length, vocabulary_size) -> _Files:
             f"{data}: the records are of a prepared data set but there is no "
             f"{INFO_FILE} beside them. Pass the directory that prepare_dataset made."
         )
+    if fill_rows:
+        raise ValueError(
+            f"fill_rows=True: {data} holds records of Model Garden, whose rows are as "
+            "they are. Leave it out, or prepare the text with prepare_dataset."
+        )
     length = max_length or checked.format.length
     limit = vocabulary_size or np.iinfo(np.int32).max
     return _Files(checked.paths, checked.format, checked.examples, length, limit)
 
 
-def _prepared_files(data, split, max_length, vocabulary_size) -> _Files:
+def _prepared_files(data, split, max_length, vocabulary_size, fill_rows) -> _Files:
     info = load_dataset_info(data)
     info.check_files()
     if max_length and max_length < info.max_length:
@@ -189,11 +207,14 @@ def _prepared_files(data, split, max_length, vocabulary_size) -> _Files:
         for path, count in zip(paths, counts, strict=True):
             check_count(path, count_records(path), count)
     length = max_length or info.max_length
+    bounds = None
+    if fill_rows:
+        bounds = [rows_of(path, length, info.vocabulary_size) for path in paths]
     record_format = RecordFormat(EXAMPLES)
-    return _Files(paths, record_format, counts, length, info.vocabulary_size)
+    return _Files(paths, record_format, counts, length, info.vocabulary_size, bounds)
 
 
-def _find_mixed(other, data, max_length) -> _Files:
+def _find_mixed(other, data, max_length, fill_rows) -> _Files:
     fingerprint, mixed_fingerprint = (
         load_dataset_info(directory).tokenizer_fingerprint
         for directory in (data, other)
@@ -203,7 +224,7 @@ def _find_mixed(other, data, max_length) -> _Files:
             f"{other}: was made with another vocabulary than {data}. Prepare it again "
             f"with {data}/tokenizer.json."
         )
-    return _prepared_files(other, "train", max_length, None)
+    return _prepared_files(other, "train", max_length, None, fill_rows)
 
 
 def _paths(info: DatasetInfo, split: str) -> list[str]:

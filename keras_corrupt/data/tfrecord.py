@@ -144,6 +144,16 @@ class RecordFile:
         """Returns a record in its frame, not checked."""
         return self._content[self.bounds[number] : self.bounds[number + 1]]
 
+    def beginnings(self, size: int) -> list[bytes]:
+        """Returns the first bytes of each record, as many as `size`."""
+        places = (self.bounds + HEADER_BYTES).tolist()
+        ends = (self.bounds[1:] - FOOTER_BYTES).tolist()
+        content = self._content
+        return [
+            content[place : min(place + size, end)]
+            for place, end in zip(places, ends, strict=False)
+        ]
+
 
 def unframed(framed: Sequence[bytes]) -> tuple[list[bytes], np.ndarray]:
     """Takes records out of their frames.

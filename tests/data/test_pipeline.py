@@ -121,7 +121,7 @@ def test_the_order_is_what_it_was(prepared):
     records = [(paths[s], n + 1) for s in shards for n in range(counts[s])]
     order = np.random.default_rng((5, 1, 1)).permutation(len(records))
     found = stored_examples.frames(len(records) + np.arange(20))
-    assert [place for _, *place in found] == [list(records[i]) for i in order[:20]]
+    assert [place for ((_, *place),) in found] == [list(records[i]) for i in order[:20]]
 
 
 def test_arguments(prepared):
