@@ -18,6 +18,7 @@ def training_batches(info, config, step, devices, mixed):
         num_hosts=devices.processes,
         host=devices.process,
         mix=[(other.info.directory, other.fraction) for other in mixed],
+        fill_rows=config.fill_rows,
     )
 
 

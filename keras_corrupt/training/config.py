@@ -81,6 +81,9 @@ class PretrainConfig(ExampleSettings, Subject):
     # How to train.
     sequence_length: int = 128
     """Tokens in a sequence."""
+    fill_rows: bool = False
+    """Whether a sequence holds several examples, as many as fit, in place of padding.
+    Each is read by itself; masked positions are drawn from all together."""
     batch_size: int = 128
     """Sequences in an update."""
     steps: int = 1_000_000
@@ -308,6 +311,8 @@ class PretrainConfig(ExampleSettings, Subject):
         """Returns the fields that a continued run must agree with, JSON-ready."""
         fields = json.loads(json.dumps(dataclasses.asdict(self)))
         kept = {name: v for name, v in fields.items() if name not in self.MAY_CHANGE}
+        if not self.fill_rows:  # runs of earlier versions have no such setting
+            del kept["fill_rows"]
         return kept | {ORDER: 2}
 
     @classmethod

@@ -73,6 +73,7 @@ def pretrain(config):
     devices.in_all_processes(lambda: check_resumed(config), first_only=True)
     check_metric_names(trial)
     check_batch_size(config, trial)
+    check_rows(config, trial)
     return drive(PretrainingRun(config, devices))
 
 
@@ -143,11 +144,12 @@ class PretrainingRun(Run):
             config, self.model, self.examples, self.output, self.devices
         )
         print(text, flush=True)
-        if config.sequence_length > info.max_length:
+        if config.sequence_length > info.max_length and not config.fill_rows:
             print(
                 f"Warning: the examples of {self.examples_are} have {info.max_length} "
                 "tokens at most; the rest of --sequence_length "
-                f"{config.sequence_length} is padding, which costs as much as text.",
+                f"{config.sequence_length} is padding, which costs as much as text. "
+                "With --fill_rows it is text.",
                 file=sys.stderr,
             )
 
@@ -269,6 +271,16 @@ def check_batch_size(config, model):
             f"--batch_size {config.batch_size} (over --accumulate {config.accumulate}) "
             f"is less than the {model.smallest_batch} sequences that "
             f"{type(model).__name__} compares with each other. Raise it."
+        )
+
+
+def check_rows(config, model):
+    """Raises a `ValueError` if a model that reads one text a row is to read several."""
+    if config.fill_rows and model.one_text_a_row:
+        raise ValueError(
+            f"--fill_rows puts several texts into a row, and {type(model).__name__} "
+            "compares rows by their first token. Leave it out, or leave out what "
+            "compares rows, such as CocoLM's sequence_task."
         )
 
 

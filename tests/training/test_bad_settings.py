@@ -75,6 +75,10 @@ def run(monkeypatch, config, *flags):
         ({"warmup_steps": 6}, "--warmup_steps 6 must be less than --steps 6"),
         ({"keep_presets": 4}, "--keep_presets 4 is no multiple of --interval 3"),
         ({"init_from": "absent"}, "'absent'.*nor a directory"),
+        (
+            {"model": "CocoLM", "fill_rows": True},
+            "--fill_rows puts several texts into a row, and CocoLM compares rows",
+        ),
     ],
 )
 def test_bad_settings(config, tmp_path, changes, message):
@@ -299,7 +303,8 @@ def test_longer_sequences_than_the_data_have_are_warned_of(config, monkeypatch, 
         pretrain(dataclasses.replace(config, sequence_length=40))
     assert capsys.readouterr().err.splitlines()[-1] == (
         f"Warning: the examples of --data {config.data} have 32 tokens at most; the "
-        "rest of --sequence_length 40 is padding, which costs as much as text."
+        "rest of --sequence_length 40 is padding, which costs as much as text. With "
+        "--fill_rows it is text."
     )
 
 
