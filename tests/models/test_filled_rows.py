@@ -13,7 +13,6 @@ from tests.models.test_modern_encoders import make
 #: Where the texts of `one_a_row` stand in `filled`: row and first position.
 PLACES = [(0, 0), (0, 9), (0, 16), (1, 0), (1, 12)]
 LENGTHS = [9, 7, 8, 12, 5]
-SAME = {"rtol": 1e-6, "atol": 1e-6}
 
 
 def one_a_row():
@@ -50,7 +49,7 @@ def filled():
 
 ENCODERS = {
     "bert": {"num_layers": 2},
-    "modern": MODERN | {"num_layers": 3, "rotary_theta": 1e4},
+    "modern": MODERN | {"num_layers": 2, "rotary_theta": 1e4},
     "relative": {
         "num_layers": 2,
         "attention": "left_to_right",
@@ -69,22 +68,22 @@ def test_loss_and_gradients_are_those_of_one_text_a_row(encoder):
         **{name: SIZES[name] for name in ("mask_id", "unmaskable_ids")},
     )
 
-    def found(inputs):
-        def loss():
-            outputs = model(inputs, training=True)
-            return model.compute_loss(x=inputs, y_pred=outputs)
+    def loss(inputs):
+        outputs = model(inputs, training=True)
+        return model.compute_loss(x=inputs, y_pred=outputs)
 
-        return loss_and_gradients(loss, model)
-
-    loss, gradients = found(filled())
-    expected, expected_gradients = found(one_a_row())
-    np.testing.assert_allclose(loss, expected, **SAME)
-    assert max(abs(g).max() for g in gradients.values()) > 0.01
+    value, gradients = loss_and_gradients(lambda: loss(filled()), model)
+    expected, expected_gradients = loss_and_gradients(lambda: loss(one_a_row()), model)
+    np.testing.assert_allclose(value, expected, rtol=1e-6)
+    largest = max(abs(gradient).max() for gradient in expected_gradients.values())
+    assert largest > 0.1
     for name, gradient in gradients.items():
-        np.testing.assert_allclose(gradient, expected_gradients[name], **SAME)
+        np.testing.assert_allclose(
+            gradient, expected_gradients[name], rtol=1e-6, atol=1e-6 * largest
+        )
     # Without the key, texts read each other.
     mixed = {name: array for name, array in filled().items() if name != "text_ids"}
-    assert abs(found(mixed)[0] - expected) > 1e-3
+    assert abs(float(loss(mixed)) - expected) > 1e-3
 
 
 @pytest.mark.parametrize("system", [Electric, Teams, CocoLM])

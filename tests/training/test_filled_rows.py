@@ -3,61 +3,26 @@
 import dataclasses
 
 import numpy as np
-import pytest
 
+from keras_corrupt.data.info import load_dataset_info
 from keras_corrupt.data.pipeline import make_dataset
-from keras_corrupt.models import Electra
-from keras_corrupt.training import Checkpoints, pretrain
-
-pytestmark = pytest.mark.usefixtures("presets")
+from keras_corrupt.training.batches import training_batches, validation_batches
+from tests.training.conftest import with_devices
 
 
-class Killed(BaseException):
-    """Ends a run as SIGKILL would."""
+def test_a_step_has_the_rows_of_its_number(config):
+    config = dataclasses.replace(config, fill_rows=True, sequence_length=80)
+    info = load_dataset_info(config.data)
+    batches = training_batches(info, config, 3, with_devices(1), [])
+    options = {"batch_size": 16, "max_length": 80, "seed": config.seed}
+    rows = make_dataset(config.data, **options, fill_rows=True)[4]
+    assert rows["text_ids"].max() > 1
+    for name, array in rows.items():
+        np.testing.assert_array_equal(batches[1][name], array)
+    # What a model is measured on does not depend on it.
+    assert "text_ids" not in validation_batches(info, config)[0]
 
 
-def test_a_run_on_filled_rows_goes_on_exactly(config, tmp_path, monkeypatch):
-    seen, fit = [], Electra.fit
-
-    def spied(self, batches, *args, **kwargs):
-        first = next(iter(batches))
-        seen.append({name: np.array(array) for name, array in first.items()})
-        return fit(self, batches, *args, **kwargs)
-
-    monkeypatch.setattr(Electra, "fit", spied)
-    config = dataclasses.replace(
-        config,
-        fill_rows=True,
-        sequence_length=80,
-        accumulate=2,
-        steps=4,
-        interval=2,
-        objective={"discriminator": {"max_length": 80}},
-    )
-    model = pretrain(dataclasses.replace(config, output=str(tmp_path / "whole")))
-    save = Checkpoints.save
-
-    def save_and_die(self, model, step, phase):
-        save(self, model, step, phase)
-        raise Killed
-
-    with monkeypatch.context() as patch:
-        patch.setattr(Checkpoints, "save", save_and_die)
-        with pytest.raises(Killed):
-            pretrain(config)
-    other = pretrain(config)
-    for a, b in zip(model.weights, other.weights, strict=True):
-        np.testing.assert_array_equal(np.array(a), np.array(b))
-    rows = make_dataset(
-        config.data,
-        batch_size=16,
-        max_length=80,
-        seed=config.seed,
-        start_step=2,
-        fill_rows=True,
-    )
-    assert seen[-1]["text_ids"].max() > 1
-    for name, array in rows[0].items():
-        np.testing.assert_array_equal(seen[-1][name], array)
-    with pytest.raises(ValueError, match="fill_rows: was True, asked None"):
-        pretrain(dataclasses.replace(config, fill_rows=False))
+def test_runs_of_earlier_versions_have_no_such_setting(config):
+    assert "fill_rows" not in config.as_dict()
+    assert dataclasses.replace(config, fill_rows=True).as_dict()["fill_rows"]
