@@ -1,7 +1,7 @@
 """Padding that batches have, and what rows filled with several texts would save.
 
-    python -m benchmarks.filled_rows wiki.txt.xz --glue GLUE_DIR --tagging train.conllu \
-        --output RESULTS
+    python -m benchmarks.filled_rows wiki.txt.xz --glue GLUE_DIR \
+        --tagging train.conllu --output RESULTS
 
 It counts the tokens that go through a model, padding included, for each token of text:
 examples of pretraining, whose documents are a page or a line; texts of GLUE and tagged

@@ -14,6 +14,9 @@ from keras_corrupt.models.pretrainer import Pretrainer
 from keras_corrupt.objectives.replaced_tokens import ReplacedTokens
 from keras_corrupt.tokenizers.texts import text_tuples
 
+#: Batches whose texts are sorted by length, so that few are padded for a long one.
+SORTED_BATCHES = 32
+
 
 class TokenScores(NamedTuple):
     """A text's tokens and, for each, the probability that it was replaced."""
@@ -102,18 +105,22 @@ class GeneratorDiscriminator(Pretrainer):
                 "saved preset, or pass `tokenizer` to `from_preset`."
             )
         texts = text_tuples(texts)
-        scores = []
-        for start in range(0, len(texts), batch_size):
-            inputs = self.tokenizer.pack(
-                texts[start : start + batch_size], self.max_length, first=start
+        scores, at_once = [None] * len(texts), SORTED_BATCHES * batch_size
+        for start in range(0, len(texts), at_once):
+            packed = self.tokenizer.pack(
+                texts[start : start + at_once], self.max_length, first=start
             )
-            probabilities = 1.0 / (1.0 + np.exp(-self.detect(inputs)))
-            lengths = inputs["padding_mask"].sum(axis=1)
-            for ids, row, length in zip(
-                inputs["token_ids"], probabilities, lengths, strict=True
-            ):
-                tokens = self.tokenizer.tokens(ids[:length])
-                scores.append(TokenScores(tokens, row[:length]))
+            lengths = packed["padding_mask"].sum(axis=1)
+            order = np.argsort(-lengths, kind="stable")
+            for first in range(0, len(order), batch_size):
+                rows = order[first : first + batch_size]
+                longest = lengths[rows[0]]
+                inputs = {name: x[rows, :longest] for name, x in packed.items()}
+                probabilities = 1.0 / (1.0 + np.exp(-self.detect(inputs)))
+                for row, numbers in zip(rows, probabilities, strict=True):
+                    ids = packed["token_ids"][row, : lengths[row]]
+                    tokens = self.tokenizer.tokens(ids)
+                    scores[start + row] = TokenScores(tokens, numbers[: lengths[row]])
         return scores
 
     # === What a step costs ===

@@ -5,6 +5,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from keras_corrupt.models.generator_discriminator import SORTED_BATCHES
 from keras_corrupt.tokenizers.texts import text_list
 
 
@@ -31,7 +32,7 @@ def replaced_words(model, texts, batch_size=32):
     Args:
         model: A model with `score` and a tokenizer, such as `Electra`.
         texts: A list of strings.
-        batch_size: Texts that are read and scored at once.
+        batch_size: Texts in a batch. Those of some batches are read at once.
 
     Yields:
         For each text a list of `WordScore`. A mark of punctuation is a word.
@@ -43,7 +44,7 @@ def replaced_words(model, texts, batch_size=32):
     if model.tokenizer is None:
         raise ValueError("Words are scored by the model's tokenizer; it has none.")
     texts, first = iter(text_list(texts)), 1
-    while batch := list(itertools.islice(texts, batch_size)):
+    while batch := list(itertools.islice(texts, SORTED_BATCHES * batch_size)):
         encoded = list(model.tokenizer.encode_with_offsets(batch))
         for number, (ids, _) in enumerate(encoded, first):
             if len(ids) + 2 > model.max_length:
@@ -51,7 +52,7 @@ def replaced_words(model, texts, batch_size=32):
                     f"Text {number} has {len(ids)} tokens, more than the "
                     f"{model.max_length - 2} that the model reads at once. Split it."
                 )
-        scores = model.score(batch)
+        scores = model.score(batch, batch_size)
         for text, (ids, offsets), score in zip(batch, encoded, scores, strict=True):
             pieces = score.probabilities[1:-1]  # without [CLS] and [SEP]
             begins = model.tokenizer.word_starts[ids]

@@ -172,7 +172,7 @@ def test_fit_learns_a_pattern(sizes):
 def test_score_gives_each_token_a_probability(sizes, tokenizer):
     sizes["discriminator"] |= {"vocabulary_size": 60}
     model = make({k: v for k, v in sizes.items() if "id" not in k}, tokenizer=tokenizer)
-    texts = ["the cat sat on the mat .", ("a dog", "ran slowly")]
+    texts = ["the cat sat on the mat .", ("a dog", "ran slowly"), "the cat", "a " * 9]
     scores = model.score(texts, batch_size=1)
     assert scores[0].tokens == ["[CLS]", *texts[0].split(), "[SEP]"]
     assert scores[1].tokens[:4] == ["[CLS]", "a", "dog", "[SEP]"]

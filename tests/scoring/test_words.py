@@ -16,7 +16,7 @@ class Alphabetical:
     def __init__(self, tokenizer):
         self.tokenizer = tokenizer
 
-    def score(self, texts):
+    def score(self, texts, batch_size):
         for ids in self.tokenizer.encode_batch(texts):
             probabilities = np.array([9, *ids, 9]) / 100
             yield TokenScores(
