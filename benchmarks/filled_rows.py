@@ -1,4 +1,4 @@
-"""Padding that batches have, and what rows filled with several texts would save.
+r"""Padding that batches have, and what rows filled with several texts would save.
 
     python -m benchmarks.filled_rows wiki.txt.xz --glue GLUE_DIR \
         --tagging train.conllu --output RESULTS
@@ -6,8 +6,8 @@
 It counts the tokens that go through a model, padding included, for each token of text:
 examples of pretraining, whose documents are a page or a line; texts of GLUE and tagged
 sentences in batches of like length, as fine-tuning makes them; and lines that are
-scored. Then it times a
-model on lines of text, by batches as they are and by filled rows, in turn.
+scored. Then it times a model on lines of text, by batches as they are and by filled
+rows, in turn.
 """
 
 import dataclasses
