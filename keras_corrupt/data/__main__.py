@@ -107,9 +107,11 @@ def _summary(info: DatasetInfo) -> str:
     ]
     for name in ("train", "validation"):
         split = info.split(name)
+        words = "" if split.words is None else f"{split.words:,} words, "
         lines.append(
             f"  {name}: {split.documents:,} documents, {split.examples:,} examples, "
-            f"{split.tokens:,} tokens, {split.text_bytes / 1e6:,.2f} MB of text, "
+            f"{split.tokens:,} tokens, {words}"
+            f"{split.text_bytes / 1e6:,.2f} MB of text, "
             f"{len(split.shards)} file(s)"
         )
     lines.append(f"  {segmentation.summary(info.segmentation)}")

@@ -33,12 +33,14 @@ class Document(NamedTuple):
         is_start: Whether the document begins here, not in the chunk before.
         num_lines: The number of the document's lines in the chunk.
         text_bytes: The size of these lines, in UTF-8 bytes.
+        words: Their words, what blanks separate.
     """
 
     number: int
     is_start: bool
     num_lines: int
     text_bytes: int
+    words: int
 
 
 @dataclasses.dataclass(frozen=True)
@@ -101,6 +103,7 @@ class EncodedSplit:
         documents: Documents that begin in the chunk.
         tokens: Tokens of text, special tokens not counted.
         text_bytes: Text in UTF-8 bytes.
+        words: Words of text.
         unknown_examples: Examples left out, for most of their tokens are unknown.
     """
 
@@ -108,6 +111,7 @@ class EncodedSplit:
     documents: int = 0
     tokens: int = 0
     text_bytes: int = 0
+    words: int = 0
     unknown_examples: int = 0
 
     def add(self, example: Example, special: SpecialIds) -> bool:
@@ -147,7 +151,8 @@ class Totals:
 
     Attributes:
         unigrams: int64 [vocabulary], counts of each token in the training text.
-        counts: Split -> counts of its documents, examples, tokens and text bytes.
+        counts: Split -> counts of its documents, examples, tokens, text bytes and
+            words.
         unknown_examples: Examples left out, for most of their tokens are unknown.
         lost: The fields of `LostText`, of all text.
     """
@@ -173,6 +178,7 @@ class Totals:
                 examples=len(split.records),
                 tokens=split.tokens,
                 text_bytes=split.text_bytes,
+                words=split.words,
             )
             self.unknown_examples += split.unknown_examples
 
@@ -205,11 +211,12 @@ def read_chunks(
     index, last, size, documents, lines = 0, -1, 0, [], []
     for document, line in source.lines():
         if not documents or documents[-1][0] != document:
-            documents.append([document, document != last, 0, 0])
+            documents.append([document, document != last, 0, 0, 0])
             last = document
         line_bytes = len(line.encode("utf-8"))
         documents[-1][2] += 1
         documents[-1][3] += line_bytes
+        documents[-1][4] += len(line.split())
         size += line_bytes
         lines.append(line)
         if size >= chunk_bytes:
@@ -260,13 +267,14 @@ def build_chunk(
     train, validation = EncodedSplit(), EncodedSplit()
     sentences = iter(unflattened(chunk.token_ids, chunk.lengths))
     train_ids: list[int] = []
-    for number, is_start, num_lines, text_bytes in chunk.documents:
+    for number, is_start, num_lines, text_bytes, words in chunk.documents:
         held_out = is_held_out(
             chunk.source, number, fraction=validation_fraction, seed=seed
         )
         split = validation if held_out else train
         split.documents += is_start
         split.text_bytes += text_bytes
+        split.words += words
         for example in build_examples(
             list(islice(sentences, num_lines)),
             max_length=max_length,

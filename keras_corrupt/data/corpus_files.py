@@ -8,14 +8,15 @@ from collections.abc import Iterator
 from keras_corrupt.files.urls import file_system, is_url
 
 _PACKED = ("", ".gz", ".xz", ".zst")
+# BabyLM's texts end in .train and .dev.
 TEXT, JSON_LINES, CSV, TSV = (
-    tuple(f".{kind}{packed}" for packed in _PACKED)
-    for kind in ("txt", "jsonl", "csv", "tsv")
+    tuple(f".{kind}{packed}" for kind in kinds for packed in _PACKED)
+    for kinds in (("txt", "train", "dev"), ("jsonl",), ("csv",), ("tsv",))
 )
 COLUMNAR = (".parquet", ".arrow")
 EXTENSIONS = TEXT + JSON_LINES + CSV + TSV + COLUMNAR
 """File name endings that can be read, in small letters or capitals."""
-_READABLE = ".txt, .jsonl, .csv, .tsv (each also .gz, .xz, .zst), .parquet, .arrow"
+_READABLE = ".txt, .train, .dev, .jsonl, .csv, .tsv (each also .gz, .xz, .zst), .parquet, .arrow"
 
 # Beside these a text is a vocabulary: a run may be in the folder of its corpus.
 _OWN_FILES = {"dataset.json", "tokenizer_settings.json"}

@@ -49,6 +49,8 @@ class Split:
         tokens: Tokens of text, special tokens not counted.
         text_bytes: Text in UTF-8 bytes.
         shards: The files, in order.
+        words: Words of text, what blanks separate; `None` where an older version
+            prepared the examples.
     """
 
     documents: int
@@ -56,6 +58,7 @@ class Split:
     tokens: int
     text_bytes: int
     shards: tuple[Shard, ...]
+    words: int | None = None
 
 
 @dataclasses.dataclass(frozen=True)

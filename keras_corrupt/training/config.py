@@ -295,6 +295,10 @@ class PretrainConfig(ExampleSettings, Subject):
                     f"set --{main}.max_length."
                 )
 
+    def keeps(self, step):
+        """Returns whether the run keeps the model after an update, in `presets`."""
+        return bool(self.keep_presets) and step % self.keep_presets == 0
+
     #: Fields that name files, and what to read of them: a continued run compares what
     #: was read, since a project may have been moved. See `record_examples`.
     FILES = (

@@ -6,23 +6,23 @@ from keras_corrupt.devices.distribution import ONE_DEVICE
 
 
 class KeptPresets:
-    """Saves a model every so many updates, as if the run had ended there.
+    """Saves a model after some updates, as if the run had ended there.
 
     Args:
         model: A compiled `Pretrainer`.
         directory: Where to, a `Path`; each preset is `step-000001000` or so.
-        every: Updates from one to the next, a multiple of the interval; 0 for none.
+        keeps: Function of the updates so far that returns whether to save.
         distribution: The run's `Distribution`.
         also: Updates after which one more is saved, or `None`.
     """
 
-    def __init__(self, model, directory, every, distribution=ONE_DEVICE, also=None):
-        self.model, self.directory, self.every = model, directory, every
+    def __init__(self, model, directory, keeps, distribution=ONE_DEVICE, also=None):
+        self.model, self.directory, self.keeps = model, directory, keeps
         self.distribution, self.also = distribution, also
 
     def on_interval_end(self, step, logs):
         """Saves the model, if it is time; called by `Intervals`."""
-        if step != self.also and (not self.every or step % self.every):
+        if step != self.also and not self.keeps(step):
             return
         variables = self.model.trainable_variables
         weights = [np.array(variable) for variable in variables]

@@ -129,7 +129,7 @@ class PretrainingRun(Run):
         self.kept = KeptPresets(
             model,
             self.output / "presets",
-            config.keep_presets,
+            config.keeps,
             self.devices,
             also=stable and stable // config.interval * config.interval,
         )
