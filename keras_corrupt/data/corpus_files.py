@@ -16,7 +16,10 @@ TEXT, JSON_LINES, CSV, TSV = (
 COLUMNAR = (".parquet", ".arrow")
 EXTENSIONS = TEXT + JSON_LINES + CSV + TSV + COLUMNAR
 """File name endings that can be read, in small letters or capitals."""
-_READABLE = ".txt, .train, .dev, .jsonl, .csv, .tsv (each also .gz, .xz, .zst), .parquet, .arrow"
+_READABLE = (
+    ".txt, .train, .dev, .jsonl, .csv, .tsv (each also .gz, .xz, .zst), .parquet, "
+    ".arrow"
+)
 
 # Beside these a text is a vocabulary: a run may be in the folder of its corpus.
 _OWN_FILES = {"dataset.json", "tokenizer_settings.json"}

@@ -22,9 +22,9 @@ class Plan(ExampleSettings):
     """A corpus, and how its text becomes examples."""
 
     corpus: tuple[str, ...]
-    """Files (.txt, .jsonl, .csv, .tsv, each also .gz, .xz, .zst; .parquet, .arrow),
-    globs, directories, URLs of these (gs://, s3://), tfds:NAME[:SPLIT],
-    hf-datasets:NAME[@REVISION][:CONFIG][:SPLIT], or python-docs."""
+    """Files (.txt, .train, .dev, .jsonl, .csv, .tsv, each also .gz, .xz, .zst;
+    .parquet, .arrow), globs, directories, URLs of these (gs://, s3://),
+    tfds:NAME[:SPLIT], hf-datasets:NAME[@REVISION][:CONFIG][:SPLIT], or python-docs."""
     sequence_length: int = 128
     """Tokens of the longest example, special tokens included."""
     seed: int = 0

@@ -36,7 +36,9 @@ class BabyLMConfig(PretrainConfig):
         >>> BabyLMConfig("Electra", "tiny", "run", interval=500).name_of(10_000)
         'chck_20M'
         """
-        return f"chck_{step // self.interval * self.mark // 1_000_000}M"
+        words = step // self.interval * self.mark
+        millions, rest = divmod(words, 1_000_000)
+        return f"chck_{words}" if rest else f"chck_{millions}M"
 
 
 def babylm(config):
@@ -94,7 +96,7 @@ def with_steps(config):
         raise ValueError(
             f"--words {config.words} must be a multiple of --mark {config.mark}."
         )
-    dataclasses.replace(config, warmup_steps=0).check()
+    config.check()
     if not config.data:
         examples = f"{config.output}_data"
         prepare_dataset(
@@ -117,8 +119,8 @@ def with_steps(config):
     print(f"The corpus has {total:,} words, {held_out.words:,} of them held out.")
     if total > config.corpus_words:
         print(
-            f"Warning: the track allows {config.corpus_words:,}. Take less text, or say "
-            "with --corpus_words what yours allows.",
+            f"Warning: the track allows {config.corpus_words:,}. Take less text, or "
+            "name the words of your track: --corpus_words.",
             file=sys.stderr,
         )
     words_per_update = train.words / train.examples * config.batch_size

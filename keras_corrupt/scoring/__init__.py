@@ -11,6 +11,7 @@ from keras_corrupt.scoring.words import WordScore, replaced_words
 __getattr__, __dir__, __all__ = lazy_loader.attach(
     __name__,
     submod_attrs={
+        "acceptability": ["acceptabilities"],
         "embeddings": ["embed_texts"],
         "likelihoods": [
             "ScoredTokens",

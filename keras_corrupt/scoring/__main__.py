@@ -136,21 +136,25 @@ def blimp(
 ) -> None:
     """Prints how often a model finds the acceptable one of two sentences likelier.
 
+    A model without probabilities of tokens, such as Electra, judges by the probability
+    that no token was replaced.
+
     The first number counts pairs of equal likelihoods as wrong, the second as right.
 
     Args:
         files: .jsonl files of BLiMP's layout, or folders of such.
-        preset: A trained model that gives tokens probabilities, directory or name.
+        preset: A trained model, directory or name.
         batch_size: Texts that are read at once.
     """
+    from keras_corrupt.models import load_preset
+
     pairs = scoring.read_pairs(files)
-    model = _cloze_model(preset)
     texts = [pair.good for pair in pairs] + [pair.bad for pair in pairs]
-    likelihoods = _likelihoods(model, texts, batch_size)
+    scores = scoring.acceptabilities(
+        load_preset(preset), texts, batch_size, sys.stderr.isatty()
+    )
     print("pairs", "accuracy (%)", "with ties (%)", sep="\t")
-    rules = [
-        scoring.accuracies(pairs, likelihoods, ties) for ties in ("wrong", "right")
-    ]
+    rules = [scoring.accuracies(pairs, scores, ties) for ties in ("wrong", "right")]
     for table, with_ties in zip(*rules, strict=True):
         for name, accuracy in table.items():
             shares = accuracy, with_ties[name]

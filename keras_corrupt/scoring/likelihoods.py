@@ -176,11 +176,11 @@ def word_scores(model, texts, **options):
 
 def check(model):
     """Raises a `ValueError` unless a model gives probabilities, and has a tokenizer."""
-    if not _gives_probabilities(type(model)):
+    if not gives_probabilities(type(model)):
         able = sorted(
             registered_name(cls)
             for cls in known_classes(Pretrainer)
-            if _gives_probabilities(cls)
+            if gives_probabilities(cls)
         )
         raise ValueError(
             f"{type(model).__name__} gives tokens no probabilities. Use one of the "
@@ -193,7 +193,8 @@ def check(model):
         )
 
 
-def _gives_probabilities(cls):
+def gives_probabilities(cls):
+    """Returns whether models of a class give tokens probabilities."""
     base = Pretrainer.token_log_probabilities
     return getattr(cls, "token_log_probabilities", base) is not base
 

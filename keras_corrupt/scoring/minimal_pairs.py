@@ -67,14 +67,14 @@ def read_pairs(paths):
     return pairs
 
 
-def accuracies(pairs, likelihoods, ties="wrong"):
+def accuracies(pairs, scores, ties="wrong"):
     """Counts the pairs whose acceptable sentence is the likelier one.
 
     Args:
         pairs: A list of `Pair`.
-        likelihoods: `[2 * pairs]`, pseudo-log-likelihoods: of the acceptable sentences,
-            then of the others, both in the order of the pairs.
-        ties: What a pair of equal likelihoods is, `"wrong"` or `"right"`. A model that
+        scores: `[2 * pairs]`, as `acceptabilities` returns them: of the acceptable
+            sentences, then of the others, both in the order of the pairs.
+        ties: What a pair of equal scores is, `"wrong"` or `"right"`. A model that
             gives all sentences the same has 0% by the one rule and 100% by the other.
 
     Returns:
@@ -93,7 +93,7 @@ def accuracies(pairs, likelihoods, ties="wrong"):
     """
     if ties not in ("wrong", "right"):
         raise ValueError(f"`ties` must be 'wrong' or 'right'; got {ties!r}.")
-    good, bad = np.split(np.asarray(likelihoods), 2)
+    good, bad = np.split(np.asarray(scores), 2)
     right = good >= bad if ties == "right" else good > bad
 
     def by(names):

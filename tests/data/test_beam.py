@@ -28,7 +28,7 @@ def test_same_examples_as_on_one_machine(prepared, corpus, settings, tmp_path):
     info = beam.prepare_dataset_with_beam(plan, output, num_shards=2)
     for split in ("train", "validation"):
         assert records(info, split) == records(prepared, split)
-        for count in ("documents", "examples", "tokens", "text_bytes"):
+        for count in ("documents", "examples", "tokens", "words", "text_bytes"):
             assert getattr(info.split(split), count) == getattr(
                 prepared.split(split), count
             )
@@ -79,7 +79,7 @@ def test_same_examples_with_several_processes(
     assert alone.train.documents + alone.validation.documents == 6 * 25
     for split in ("train", "validation"):
         assert records(together, split) == records(alone, split)
-        for count in ("documents", "examples", "tokens", "text_bytes"):
+        for count in ("documents", "examples", "tokens", "words", "text_bytes"):
             assert getattr(together.split(split), count) == getattr(
                 alone.split(split), count
             )

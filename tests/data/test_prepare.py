@@ -33,11 +33,13 @@ def test_every_token_of_the_corpus_is_in_the_examples(prepared, corpus):
     tokenizer = load(prepared.directory)
     expected = {"train": [], "validation": []}
     documents = {"train": set(), "validation": set()}
+    words = {"train": 0, "validation": 0}
     for number, source in enumerate(open_corpus(corpus)):
         for document, line in source.lines():
             held_out = is_held_out(number, document, fraction=0.1, seed=0)
             split = "validation" if held_out else "train"
             documents[split].add((number, document))
+            words[split] += len(line.split())
             expected[split] += tokenizer.encode(line)
     for name, tokens in expected.items():
         split = prepared.split(name)
@@ -49,6 +51,7 @@ def test_every_token_of_the_corpus_is_in_the_examples(prepared, corpus):
         ]
         assert found == tokens
         assert split.tokens == len(tokens)
+        assert split.words == words[name]
         assert split.documents == len(documents[name])
         assert split.examples == sum(1 for _ in token_lists(prepared, name))
         assert split.examples == sum(shard.examples for shard in split.shards)
@@ -76,10 +79,10 @@ def test_long_documents_are_cut_into_chunks(tmp_path):
     (source,) = open_corpus(str(tmp_path))
     chunks = list(read_chunks(source, 3, chunk_bytes=15))
     assert [(chunk.source, chunk.index) for chunk in chunks] == [(3, 0), (3, 1)]
-    # Number, whether it begins here, lines and bytes.
+    # Number, whether it begins here, lines, bytes and words.
     assert [chunk.documents for chunk in chunks] == [
-        [(0, True, 2, 21)],
-        [(0, False, 1, 5), (1, True, 1, 5)],
+        [(0, True, 2, 21, 4)],
+        [(0, False, 1, 5, 1), (1, True, 1, 5, 1)],
     ]
     assert [chunk.lines for chunk in chunks] == [
         ["first line", "second line"],

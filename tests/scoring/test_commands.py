@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from keras_corrupt.models import Electra, Electric, MaskedLM
-from keras_corrupt.scoring import score_sentences
+from keras_corrupt.scoring import acceptabilities, score_sentences
 from keras_corrupt.scoring.__main__ import main
 
 TEXTS = ["The cat  sat on the mat .", "Dogs ran slowly"]
@@ -135,3 +135,17 @@ def test_the_likelier_text_is_chosen(run, electric, tmp_path):
     rows = [row.split("\t") for row in table.splitlines()]
     shares = {"o": "0.0", "p": "100.0", "f": "50.0", "all": "50.0"}
     assert rows[1:] == [[name, share, share] for name, share in shares.items()]
+
+
+def test_a_detector_judges_minimal_pairs(run, preset, tmp_path):
+    """By the probability that no token was replaced."""
+    texts = ["the cat sat", "a dog ran slowly"]
+    scores = Electra.from_preset(preset).score(texts)
+    expected = [np.log1p(-score.probabilities[1:-1]).sum() for score in scores]
+    found = acceptabilities(Electra.from_preset(preset), texts)
+    np.testing.assert_allclose(found, expected, rtol=1e-5)
+    good, bad = np.array(texts)[np.argsort(expected)[::-1]]
+    pair = {"sentence_good": good, "sentence_bad": bad, "UID": "p", "field": "f"}
+    (tmp_path / "pairs.jsonl").write_text(json.dumps(pair))
+    table = run("blimp", str(tmp_path / "pairs.jsonl"), "--preset", preset)
+    assert table.splitlines()[-1] == "all\t100.0\t100.0"
