@@ -78,8 +78,8 @@ def open_corpus(
             document a row, `.jsonl`, `.csv`, `.tsv`; each also `.gz`, `.xz`, `.zst`;
             `.parquet`, `.arrow`), a glob, a directory (every such file in it, at any
             depth and behind links), any of these as a URL that `fsspec` reads
-            (`gs://`, `s3://`), `tfds:NAME[:SPLIT]`, `hf-datasets:NAME[@REVISION][:CONFIG][:SPLIT]`, or
-            `python-docs`.
+            (`gs://`, `s3://`), `tfds:NAME[:SPLIT]`,
+            `hf-datasets:NAME[@REVISION][:CONFIG][:SPLIT]`, or `python-docs`.
         on_bad_bytes: `"error"`, or `"skip"` to leave out lines that are not UTF-8.
         documents: How a `.txt` file is divided into documents: by `"blank_lines"`, or
             into `"lines"`, each of which is one.
