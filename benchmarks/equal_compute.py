@@ -5,18 +5,24 @@
     python -m benchmarks.equal_compute DATA --output RESULTS
     python -m benchmarks.equal_compute DATA --output RESULTS \\
         --systems MaskedLM TwoTower Electric ElectraTT
+    python -m benchmarks.equal_compute DATA --output RESULTS \\
+        --systems MaskedLM Electra --presets small modern_small --seeds 0 1 \\
+        --sequence_length 128 --batch_size 128 --learning_rate 5e-4 --device_minutes 10
 
-All have the encoder of the preset `tiny`, the same examples, schedule and seed, and
-each as many steps as `--flops` pays for. Detectors meet generators of different
-strength, so they are also compared on the same noise: validation text with 15% of its
-tokens replaced by words drawn by their frequency. A run that was stopped goes on by the
-same command.
+All have the same examples and schedule, and each as many steps as `--flops` pays for.
+`--device_minutes` instead says how long all runs take together; some updates of each
+are timed before. Detectors meet generators of different strength, so they are also
+compared on the same noise: validation text with 15% of its tokens replaced by words
+drawn by their frequency. A run that was stopped goes on by the same command.
 """
 
 import dataclasses
+import itertools
 import json
 import shutil
+import tempfile
 from pathlib import Path
+from typing import NamedTuple
 
 import keras
 import numpy as np
@@ -35,6 +41,8 @@ CURVES = {
     "val_rtd_auc": "replaced token detection AUC",
     "val_mws_accuracy": "multi-word selection accuracy",
 }
+#: Updates that are timed, after as many that are not.
+TIMED = 50
 
 
 @dataclasses.dataclass
@@ -47,8 +55,12 @@ class Settings:
     """A new directory for the runs, the table and the plot."""
     systems: tuple[str, ...] = ("Electra", "Teams")
     """Classes of models."""
+    presets: tuple[str, ...] = ("tiny",)
+    """Sizes of their networks."""
     flops: float = 3e14
-    """Training cost of each system."""
+    """Training cost of each run."""
+    device_minutes: float | None = None
+    """What all runs take together, in place of `--flops`; validations come on top."""
     batch_size: int = 64
     """Sequences in a step."""
     sequence_length: int = 64
@@ -61,25 +73,52 @@ class Settings:
     """Points of the curves."""
     keep_presets: bool = False
     """Keep a preset at each point, for what else is measured through training."""
-    seed: int = 0
-    """Seed of weights, examples and corruption."""
+    seeds: tuple[int, ...] = (0,)
+    """Seeds of weights, examples and corruption."""
     dtype: str = "mixed_bfloat16"
     """Precision."""
 
 
-def run(name, settings):
-    """Trains one system; returns the model, and FLOPs of a step."""
-    config = comparison.configuration(
+class Arm(NamedTuple):
+    """One run: a class of models, a preset, a seed, and the names of run and curve."""
+
+    system: str
+    preset: str
+    seed: int
+    name: str
+    label: str
+
+
+def arms(settings):
+    """Returns the runs; their names tell in what they differ."""
+    chosen = []
+    for system, preset, seed in itertools.product(
+        settings.systems, settings.presets, settings.seeds
+    ):
+        label = f"{system} {preset}" if len(settings.presets) > 1 else system
+        name = f"{label} {seed}" if len(settings.seeds) > 1 else label
+        chosen.append(Arm(system, preset, seed, name.replace(" ", "_"), label))
+    return chosen
+
+
+def configuration(arm, output, settings):
+    """Returns the `PretrainConfig` of a run, without its length."""
+    return comparison.configuration(
         settings,
-        Path(settings.output, name),
-        model=name,
-        preset="tiny",
+        output,
+        model=arm.system,
+        preset=arm.preset,
         batch_size=settings.batch_size,
-        seed=settings.seed,
+        seed=arm.seed,
         dtype=settings.dtype,
     )
+
+
+def run(arm, settings, flops):
+    """Trains one system; returns the model, and FLOPs of a step."""
+    config = configuration(arm, Path(settings.output, arm.name), settings)
     step_flops = comparison.step_flops(config)
-    interval = round(settings.flops / step_flops / settings.intervals)
+    interval = round(flops / step_flops / settings.intervals)
     config = dataclasses.replace(
         config,
         steps=interval * settings.intervals,
@@ -88,6 +127,31 @@ def run(name, settings):
         warmup_steps=settings.warmup_steps,
     )
     return comparison.train(config), step_flops
+
+
+def flops_of(settings):
+    """Returns the FLOPs that each run may take."""
+    if settings.device_minutes is None:
+        return settings.flops
+    alike = {(arm.system, arm.preset): arm for arm in arms(settings)}
+    seconds = sum(seconds_per_flop(arm, settings) for arm in alike.values())
+    return 60 * settings.device_minutes / seconds / len(settings.seeds)
+
+
+def seconds_per_flop(arm, settings):
+    """Times some updates of a run."""
+    with tempfile.TemporaryDirectory() as directory:
+        config = dataclasses.replace(
+            configuration(arm, Path(directory, "run"), settings),
+            steps=2 * TIMED,
+            interval=TIMED,
+            warmup_steps=0,
+            validation_batches=1,
+        )
+        comparison.train(config)
+        *_, last = read_metrics(Path(config.output, "metrics.csv"))
+    tokens = config.batch_size * config.sequence_length
+    return tokens / last["tokens_per_second"] / comparison.step_flops(config)
 
 
 def detection_of_common_noise(model, settings, batches=40):
@@ -116,6 +180,7 @@ def detection_of_common_noise(model, settings, batches=40):
 
 
 def draw(curves, path):
+    """Draws a curve for each run; runs that differ in the seed have one colour."""
     from matplotlib.figure import Figure
 
     shown = {
@@ -124,13 +189,19 @@ def draw(curves, path):
         if any(metric in rows[0] for rows, _ in curves.values())
     }
     figure = Figure(figsize=(4.5 * len(shown), 4), layout="constrained")
+    labels = dict.fromkeys(arm.label for arm in curves)
+    colors = {label: f"C{number}" for number, label in enumerate(labels)}
     for axis, (metric, title) in zip(
         figure.subplots(1, len(shown), squeeze=False)[0], shown.items(), strict=True
     ):
-        for name, (rows, step_flops) in curves.items():
+        drawn = set()
+        for arm, (rows, step_flops) in curves.items():
             if metric in rows[0]:
                 x = [row["step"] * step_flops for row in rows]
-                axis.plot(x, [row[metric] for row in rows], label=name)
+                label = None if arm.label in drawn else arm.label
+                color = colors[arm.label]
+                axis.plot(x, [row[metric] for row in rows], color=color, label=label)
+                drawn.add(arm.label)
         axis.set(title=title, xlabel="training FLOPs")
         axis.grid(alpha=0.3)
         axis.legend()
@@ -138,13 +209,14 @@ def draw(curves, path):
 
 
 def main(settings):
-    output = Path(settings.output)
+    output, flops = Path(settings.output), flops_of(settings)
     curves, results = {}, {}
-    for name in settings.systems:
-        model, step_flops = run(name, settings)
+    for arm in arms(settings):
+        name = arm.name
+        model, step_flops = run(arm, settings, flops)
         rows = read_metrics(output / name / "metrics.csv")
         shutil.copy(output / name / "metrics.csv", output / f"{name}.csv")
-        curves[name] = rows, step_flops
+        curves[arm] = rows, step_flops
         results[name] = {
             "steps": int(rows[-1]["step"]),
             "flops": rows[-1]["step"] * step_flops,

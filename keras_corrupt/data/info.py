@@ -16,6 +16,7 @@ INFO_FILE = "dataset.json"
 UNIGRAMS_FILE = "unigrams.npy"
 _FORMAT = "keras_corrupt examples"
 _FORMAT_VERSION = 1
+_LATER_SETTINGS = {"text_column": "text", "on_bad_rows": "error"}
 
 
 class DatasetError(ValueError):
@@ -218,8 +219,8 @@ def load_dataset_info(directory: str | os.PathLike) -> DatasetInfo:
         if version != _FORMAT_VERSION:
             raise ValueError(f"format version {version}, not {_FORMAT_VERSION}")
         splits = {name: _split(content.pop(name)) for name in ("train", "validation")}
-        # Examples from before this was a setting.
-        content["settings"].setdefault("text_column", "text")
+        # Examples from before these were settings.
+        content["settings"] = _LATER_SETTINGS | content["settings"]
         return DatasetInfo(directory=directory, **splits, **content)
     except (AttributeError, KeyError, RecursionError, TypeError, ValueError) as error:
         raise DatasetError(

@@ -2,6 +2,7 @@
 
 import dataclasses
 import sys
+import tempfile
 from pathlib import Path
 
 from keras_corrupt.commands.bounds import Bounds, check_bounds
@@ -63,6 +64,7 @@ def babylm(config):
     if config.smoke:
         return pretrain(config)
     config = with_steps(config)
+    check_export(config)
     model = pretrain(config)
     if model is None:
         return None
@@ -73,6 +75,18 @@ def babylm(config):
             convert(preset, target, to="hugging_face")
     print(f"\nFor the challenge's evaluation: {exported}")
     return model
+
+
+def check_export(config):
+    """Raises a `ValueError` if Hugging Face's classes cannot hold a run's model."""
+    from keras_corrupt.convert import hugging_face
+    from keras_corrupt.convert.options import Options
+    from keras_corrupt.data import load_dataset_info
+    from keras_corrupt.training.starting import build
+
+    model = build(config, load_dataset_info(config.data))
+    with tempfile.TemporaryDirectory() as directory:
+        hugging_face.write(Path(directory), model, Options())
 
 
 def with_steps(config):

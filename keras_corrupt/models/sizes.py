@@ -11,7 +11,8 @@ their embedding size, because the two share their token and position embeddings.
 
 `modern_base` is ModernBERT-base (Warner et al., 2024, table 4 and its released
 configuration). `modern_small` is ours: ELECTRA-Small's embeddings and width, in twice
-as many layers with half of its feed-forward size, 19.7 million parameters. Their
+as many layers with half of its feed-forward size, 19.7 million parameters. So is
+`modern_tiny`, with the width, the depth and about the parameters of `tiny`. Their
 generators are ours, too: the discriminator's width times 1/3 and 1/4, as the thesis
 has it for its base and small.
 """
@@ -73,6 +74,17 @@ ENCODERS = {
         "embedding_size": 1024,
         "max_length": 512,
     },
+    "modern_tiny": {
+        **_MODERN,
+        "vocabulary_size": 8192,
+        "num_layers": 2,
+        "hidden_size": 128,
+        "intermediate_size": 320,
+        "num_heads": 4,
+        "embedding_size": 128,
+        "max_length": 128,
+        "initializer_range": 0.1,
+    },
     "modern_small": {
         **_MODERN,
         "vocabulary_size": 30522,
@@ -119,6 +131,12 @@ GENERATORS = {
         "hidden_size": 256,
         "intermediate_size": 1024,
         "num_heads": 4,
+    },
+    "modern_tiny": {
+        "num_layers": 2,
+        "hidden_size": 32,
+        "intermediate_size": 80,
+        "num_heads": 1,
     },
     "modern_small": {
         "num_layers": 24,

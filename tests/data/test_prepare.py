@@ -335,6 +335,14 @@ def test_damaged_info(prepared, tmp_path, change):
         load_dataset_info(tmp_path)
 
 
+def test_examples_from_before_some_settings(prepared, tmp_path):
+    parsed = json.loads((prepared.directory / "dataset.json").read_text())
+    for name in ("text_column", "on_bad_rows"):
+        del parsed["settings"][name]
+    (tmp_path / "dataset.json").write_text(json.dumps(parsed))
+    assert load_dataset_info(tmp_path).settings == prepared.settings
+
+
 def test_command_line(prepared, capsys, monkeypatch):
     from keras_corrupt.data.__main__ import main
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from keras_corrupt.data.info import load_dataset_info, save_dataset_info
-from keras_corrupt.evaluation.babylm import BabyLMConfig, with_steps
+from keras_corrupt.evaluation.babylm import BabyLMConfig, babylm, with_steps
 from keras_corrupt.models import Electra
 from keras_corrupt.presets import load_preset
 from keras_corrupt.training.callbacks import read_metrics
@@ -29,7 +29,7 @@ def train_10m(tmp_path):
 
 def test_a_run_by_words(train_10m, tmp_path, monkeypatch, capsys):
     sizes = {"discriminator": {**SIZES["discriminator"], "vocabulary_size": 60}}
-    monkeypatch.setitem(Electra.presets, "tiny", {**SIZES, **sizes})
+    monkeypatch.setitem(Electra.presets, "modern_tiny", {**SIZES, **sizes})
     output = tmp_path / "run"
     flags = {"corpus": train_10m, "output": output, "words": 2400, "mark": 200}
     flags |= {"corpus_words": 1000, "vocabulary_size": 60, "validation_fraction": 0.1}
@@ -71,6 +71,18 @@ def test_nothing_is_read_for_settings_that_cannot_be(settings, message, tmp_path
     config = BabyLMConfig("Electra", "tiny", str(tmp_path / "run"), ("missing.txt",))
     with pytest.raises(ValueError, match=message):
         with_steps(dataclasses.replace(config, **settings))
+
+
+def test_a_model_that_could_not_be_exported_is_not_trained(prepared, tmp_path):
+    encoder = {**SIZES["discriminator"], "vocabulary_size": 60, "norm": "pre"}
+    networks = {"discriminator": encoder, "generator": {"norm": "pre"}}
+    config = BabyLMConfig("Electra", "tiny", str(tmp_path / "run"), objective=networks)
+    config = dataclasses.replace(
+        config, data=str(prepared.directory), mark=100, words=100
+    )
+    with pytest.raises(ValueError, match="no counterpart in Hugging Face"):
+        babylm(config)
+    assert not (tmp_path / "run").exists()
 
 
 def test_examples_whose_words_were_not_counted(prepared, tmp_path):
