@@ -74,15 +74,15 @@ def test_nothing_is_read_for_settings_that_cannot_be(settings, message, tmp_path
 
 
 def test_a_model_that_could_not_be_exported_is_not_trained(prepared, tmp_path):
-    encoder = {**SIZES["discriminator"], "vocabulary_size": 60, "norm": "pre"}
-    networks = {"discriminator": encoder, "generator": {"norm": "pre"}}
-    config = BabyLMConfig("Electra", "tiny", str(tmp_path / "run"), objective=networks)
-    config = dataclasses.replace(
-        config, data=str(prepared.directory), mark=100, words=100
+    networks = {"discriminator": {"norm": "pre"}, "generator": {"norm": "pre"}}
+    data, output = str(prepared.directory), tmp_path / "run"
+    config = BabyLMConfig(
+        *("Electra", "tiny", str(output)), data=data, words=100, mark=100
     )
+    config = dataclasses.replace(config, sequence_length=32, objective=networks)
     with pytest.raises(ValueError, match="no counterpart in Hugging Face"):
         babylm(config)
-    assert not (tmp_path / "run").exists()
+    assert not output.exists()
 
 
 def test_examples_whose_words_were_not_counted(prepared, tmp_path):
