@@ -31,6 +31,8 @@ class Settings:
     """A folder of minimal pairs."""
     output: str
     """Directory for the tables and the plot."""
+    words: tuple[float, ...] = ()
+    """Million words after which to judge; all marks that were kept if not given."""
     batch_size: int = 64
     """Texts that are read at once."""
 
@@ -90,8 +92,11 @@ def draw(rows, path):
 def main(settings):
     pairs, rows = scoring.read_pairs([settings.blimp]), []
     for run, step, preset in comparison.kept_presets(settings.runs):
+        words = words_at(run, step)
+        if settings.words and words not in settings.words:
+            continue
         shares = judge(preset, pairs, settings.batch_size)
-        rows.append({"run": run.name, "words": words_at(run, step), **shares})
+        rows.append({"run": run.name, "words": words, **shares})
         print(rows[-1], flush=True)
     output = Path(settings.output)
     comparison.write_rows(rows, output / "minimal_pairs.csv")
