@@ -81,8 +81,8 @@ def make_dataset(
             each with its fraction f of the training examples: it has floor(n f) of the
             first n examples. Each has epochs of its own.
         fill_rows: Whether a row holds several examples, as many neighbours in a file as
-            fit into `max_length`. What is said of examples above is then true of rows:
-            the file alone decides them, an epoch has each once, in an order by `(seed,
+            fit into `max_length`. Rows then take the place of the examples above: the
+            file alone decides them, an epoch has each once, in an order by `(seed,
             epoch)`, and batch k is a function of the arguments. The beginnings of all
             records are read first, to find the rows.
 

@@ -32,7 +32,7 @@ def replaced_words(model, texts, batch_size=32):
     Args:
         model: A model with `score` and a tokenizer, such as `Electra`.
         texts: A list of strings.
-        batch_size: Texts in a batch. Those of some batches are read at once.
+        batch_size: Texts in a batch. The texts of some batches are read at once.
 
     Yields:
         For each text a list of `WordScore`. A mark of punctuation is a word.
