@@ -6,7 +6,8 @@
     python -m benchmarks.babylm RUNS/Electra RUNS/MaskedLM --blimp BLIMP_DIR \\
         --output RESULTS
 
-Each preset that a run has kept judges minimal pairs. Pairs of equal scores are wrong by
+Each preset that a run has kept judges minimal pairs; any run with `--keep_presets` will
+do. Pairs of equal scores are wrong by
 one rule and right by the other.
 """
 
@@ -18,6 +19,7 @@ import tyro
 
 from benchmarks import comparison
 from keras_corrupt import scoring
+from keras_corrupt.data import load_dataset_info
 from keras_corrupt.models import load_preset
 
 
@@ -40,7 +42,9 @@ class Settings:
 def words_at(run, step):
     """Returns how many words a run had read after an update, in millions."""
     settings = json.loads((run / "run.json").read_text())
-    return step // settings["interval"] * settings["mark"] / 1e6
+    train = load_dataset_info(settings["data"] or run / "data").train
+    words = train.words / train.examples * settings["batch_size"] * step
+    return round(words / 1e6, 1)
 
 
 def judge(preset, pairs, batch_size):

@@ -158,8 +158,12 @@ def name_of(preset):
 
     >>> name_of("tiny_en"), name_of("runs/Teams/preset/")
     ('tiny_en', 'Teams')
+    >>> name_of("runs/Teams/presets/step-000000500")  # kept on the way
+    'Teams_500'
     """
     path = Path(preset)
+    if path.parent.name == "presets":
+        return f"{path.parents[1].name}_{int(path.name.removeprefix('step-'))}"
     return path.parent.name if path.name == "preset" else path.name
 
 
