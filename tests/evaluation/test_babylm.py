@@ -31,7 +31,7 @@ def test_a_run_by_words(train_10m, tmp_path, monkeypatch, capsys):
     sizes = {"discriminator": {**SIZES["discriminator"], "vocabulary_size": 60}}
     monkeypatch.setitem(Electra.presets, "modern_tiny", {**SIZES, **sizes})
     output = tmp_path / "run"
-    flags = {"corpus": train_10m, "output": output, "words": 2400, "mark": 200}
+    flags = {"corpus": train_10m, "output": output, "words": 400, "mark": 200}
     flags |= {"corpus_words": 1000, "vocabulary_size": 60, "validation_fraction": 0.1}
     flags |= {"sequence_length": 16, "batch_size": 4, "dtype": "float32", "workers": 1}
     words = [word for name, value in flags.items() for word in (f"--{name}", value)]
@@ -41,18 +41,23 @@ def test_a_run_by_words(train_10m, tmp_path, monkeypatch, capsys):
     train = load_dataset_info(f"{output}_data").train
     interval = round(200 / (train.words / train.examples * 4))
     steps = [row["step"] for row in read_metrics(output / "metrics.csv")]
-    assert steps == [interval * mark for mark in range(1, 13)]
-    # Each of the first ten marks, and then each tenth one: the 20th would be next.
+    assert steps == [interval, 2 * interval]
     kept = sorted(int(path.name[5:]) for path in (output / "presets").iterdir())
-    assert kept == steps[:10]
+    assert kept == steps
     exported = {path.name for path in (output / "hugging_face").iterdir()}
-    assert exported == {f"chck_{200 * mark}" for mark in range(1, 11)}
+    assert exported == {"chck_200", "chck_400"}
     first = output / "hugging_face" / "chck_200"
     assert (first / "generator" / "config.json").exists()
     assert type(load_preset(output / "preset")) is Electra
     printed = capsys.readouterr()
     assert "The corpus has 1,440 words," in printed.out
     assert "the track allows 1,000" in printed.err
+
+
+def test_the_first_ten_marks_are_kept_and_then_each_tenth():
+    config = BabyLMConfig("Electra", "tiny", "run", interval=7)
+    kept = [step // 7 for step in range(1, 7 * 31) if config.keeps(step)]
+    assert kept == [*range(1, 11), 20, 30]
 
 
 @pytest.mark.parametrize(
