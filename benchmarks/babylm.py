@@ -6,9 +6,8 @@
     python -m benchmarks.babylm RUNS/Electra RUNS/MaskedLM --blimp BLIMP_DIR \\
         --output RESULTS
 
-Each preset that a run has kept judges minimal pairs; any run with `--keep_presets` will
-do. Pairs of equal scores are wrong by
-one rule and right by the other.
+Each preset that a run has kept judges minimal pairs. Any run with `--keep_presets` will
+do. Pairs of equal scores are wrong by one rule and right by the other.
 """
 
 import dataclasses
@@ -102,6 +101,8 @@ def main(settings):
         shares = judge(preset, pairs, settings.batch_size)
         rows.append({"run": run.name, "words": words, **shares})
         print(rows[-1], flush=True)
+    if not rows:
+        raise SystemExit(f"No run has kept a preset after --words {settings.words}.")
     output = Path(settings.output)
     comparison.write_rows(rows, output / "minimal_pairs.csv")
     draw(rows, output / "minimal_pairs.png")

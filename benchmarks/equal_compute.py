@@ -130,12 +130,17 @@ def run(arm, settings, flops):
 
 
 def flops_of(settings):
-    """Returns the FLOPs that each run may take."""
+    """Returns the FLOPs that each run may take; `--output` keeps what was timed."""
     if settings.device_minutes is None:
         return settings.flops
-    alike = {(arm.system, arm.preset): arm for arm in arms(settings)}
-    seconds = sum(seconds_per_flop(arm, settings) for arm in alike.values())
-    return 60 * settings.device_minutes / seconds / len(settings.seeds)
+    path = Path(settings.output, "flops.txt")
+    if not path.exists():
+        alike = {(arm.system, arm.preset): arm for arm in arms(settings)}
+        seconds = sum(seconds_per_flop(arm, settings) for arm in alike.values())
+        flops = 60 * settings.device_minutes / seconds / len(settings.seeds)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(str(flops))
+    return float(path.read_text())
 
 
 def seconds_per_flop(arm, settings):

@@ -48,8 +48,6 @@ class DownstreamModel(TextModel):
             paper says how to fine-tune it; `None` where nothing did.
     """
 
-    one_text_a_row = True
-
     def __init__(
         self,
         encoder,
@@ -90,6 +88,7 @@ class DownstreamModel(TextModel):
 
     # === What a subclass defines ===
 
+    one_text_a_row = True
     #: Whether the mean of several models' outputs has a meaning.
     can_average = True
     #: The `VocabularyHead` that reads the encoder, of a model that has one.

@@ -12,7 +12,7 @@ from keras_corrupt.encoders.embeddings import TextEmbeddings, initializer, layer
 from keras_corrupt.encoders.masks import MASKS, within_texts
 from keras_corrupt.encoders.position_bias import RelativePositionBias
 from keras_corrupt.encoders.pre_norm_layer import PreNormTransformerLayer
-from keras_corrupt.encoders.text_model import TextModel
+from keras_corrupt.encoders.text_model import TEXT_IDS, TextModel
 from keras_corrupt.encoders.transformer_layer import TransformerLayer
 
 #: `norm` -> class of a layer.
@@ -266,8 +266,7 @@ class TransformerEncoder(TextModel):
             inputs: A dict of int32 `[batch, length]` arrays: `token_ids`,
                 `segment_ids`, `padding_mask` (1 for tokens, 0 for padding). Also
                 `token_ids` alone, or what else `text_inputs` reads. With `text_ids`
-                a row holds several texts, each of which is encoded as if it stood
-                in a row of its own.
+                a row holds several texts, and each is encoded as if it stood alone.
             training: Whether dropout is active.
 
         Returns:
@@ -285,12 +284,8 @@ class TransformerEncoder(TextModel):
                 f"`token_ids` has length {length}. Cut the sequences, or make an "
                 "encoder with a larger `max_length`."
             )
-        x = self.embeddings(
-            inputs["token_ids"],
-            inputs["segment_ids"],
-            inputs.get("text_ids"),
-            training=training,
-        )
+        ids = inputs["token_ids"], inputs["segment_ids"], inputs.get(TEXT_IDS)
+        x = self.embeddings(*ids, training=training)
         if self.embedding_projection is not None:
             x = self.embedding_projection(x)
         return x
@@ -320,9 +315,8 @@ class TransformerEncoder(TextModel):
     def attention_mask(self, inputs, attention=None):
         """Returns the mask of every layer, broadcastable as `SelfAttention` has it."""
         mask = MASKS[attention or self.attention](inputs["padding_mask"])
-        if "text_ids" not in inputs:
-            return mask
-        return within_texts(mask, inputs["text_ids"])
+        texts = inputs.get(TEXT_IDS)
+        return mask if texts is None else within_texts(mask, texts)
 
     def attention_bias(self, inputs):
         """Returns the bias of every layer's attention logits, or `None`."""

@@ -16,8 +16,8 @@ class BabyLMConfig(PretrainConfig):
     """A pretraining run whose length is a number of words.
 
     `words` and `mark` decide about `steps`, `interval` and `keep_presets`. The run
-    validates at each mark. It keeps a preset at each of the first ten marks and at each
-    tenth mark.
+    validates at each mark. It keeps a preset at each of the first ten marks, then at
+    each tenth until the hundredth, then at each hundredth.
     """
 
     words: int = 100_000_000
@@ -29,7 +29,7 @@ class BabyLMConfig(PretrainConfig):
 
     def keeps(self, step):
         number, rest = divmod(step, self.interval)
-        return not rest and (number <= 10 or number % 10 == 0)
+        return not rest and len(str(number).rstrip("0")) == 1
 
     def name_of(self, step):
         """Returns the challenge's name for the model after an update.
@@ -103,6 +103,9 @@ def with_steps(config):
     from keras_corrupt.data.settings import settings_in
 
     check_bounds(vars(config), BOUNDS)
+    for name in ("fill_rows", "mix"):
+        if getattr(config, name):
+            raise ValueError(f"--{name}: leave it out, or nobody knows a step's words.")
     for name in ("steps", "interval", "keep_presets"):
         if getattr(config, name) != getattr(BabyLMConfig, name):
             raise ValueError(f"--{name}: leave it out, --words and --mark decide it.")

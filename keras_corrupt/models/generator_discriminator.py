@@ -14,9 +14,6 @@ from keras_corrupt.models.pretrainer import Pretrainer
 from keras_corrupt.objectives.replaced_tokens import ReplacedTokens
 from keras_corrupt.tokenizers.texts import text_tuples
 
-#: Batches whose texts are sorted by length, so that few are padded for a long one.
-SORTED_BATCHES = 32
-
 
 class TokenScores(NamedTuple):
     """A text's tokens and, for each, the probability that it was replaced."""
@@ -42,6 +39,9 @@ class GeneratorDiscriminator(Pretrainer):
         "generator": TransformerEncoder,
     }
     several_masks = True
+
+    #: Batches whose texts `score` sorts by length: few are padded for a long one then.
+    sorted_batches = 32
 
     def __init__(self, discriminator, **kwargs):
         sizes = sizes_of(discriminator)
@@ -105,7 +105,7 @@ class GeneratorDiscriminator(Pretrainer):
                 "saved preset, or pass `tokenizer` to `from_preset`."
             )
         texts = text_tuples(texts)
-        scores, at_once = [None] * len(texts), SORTED_BATCHES * batch_size
+        scores, at_once = [None] * len(texts), self.sorted_batches * batch_size
         for start in range(0, len(texts), at_once):
             packed = self.tokenizer.pack(
                 texts[start : start + at_once], self.max_length, first=start

@@ -5,7 +5,6 @@ from typing import NamedTuple
 
 import numpy as np
 
-from keras_corrupt.models.generator_discriminator import SORTED_BATCHES
 from keras_corrupt.tokenizers.texts import text_list
 
 
@@ -44,7 +43,7 @@ def replaced_words(model, texts, batch_size=32):
     if model.tokenizer is None:
         raise ValueError("Words are scored by the model's tokenizer; it has none.")
     texts, first = iter(text_list(texts)), 1
-    while batch := list(itertools.islice(texts, SORTED_BATCHES * batch_size)):
+    while batch := list(itertools.islice(texts, model.sorted_batches * batch_size)):
         encoded = list(model.tokenizer.encode_with_offsets(batch))
         for number, (ids, _) in enumerate(encoded, first):
             if len(ids) + 2 > model.max_length:

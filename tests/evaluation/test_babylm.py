@@ -54,15 +54,17 @@ def test_a_run_by_words(train_10m, tmp_path, monkeypatch, capsys):
     assert "the track allows 1,000" in printed.err
 
 
-def test_the_first_ten_marks_are_kept_and_then_each_tenth():
+def test_the_marks_of_the_rules_are_kept():
     config = BabyLMConfig("Electra", "tiny", "run", interval=7)
-    kept = [step // 7 for step in range(1, 7 * 31) if config.keeps(step)]
-    assert kept == [*range(1, 11), 20, 30]
+    kept = [step // 7 for step in range(1, 7 * 301) if config.keeps(step)]
+    assert kept == [*range(1, 11), *range(20, 101, 10), 200, 300]
 
 
 @pytest.mark.parametrize(
     "settings, message",
     [
+        ({"fill_rows": True}, "--fill_rows: leave it out, or nobody knows a step's"),
+        ({"mix": (("old.txt", 0.1),)}, "--mix: leave it out, or nobody knows a step's"),
         ({"steps": 10}, "--steps: leave it out, --words and --mark decide it"),
         (
             {"words": 1500, "mark": 1000},

@@ -13,6 +13,8 @@ class Alphabetical:
 
     max_length = 12
 
+    sorted_batches = 1
+
     def __init__(self, tokenizer):
         self.tokenizer = tokenizer
 
