@@ -38,9 +38,9 @@ def config():
     )
 
 
-def of_system(model, preset="modern_tiny"):
+def of_system(model):
     output = f"runs/babylm_strict_small_{model}"
-    return dataclasses.replace(config(), model=model, preset=preset, output=output)
+    return dataclasses.replace(config(), model=model, output=output)
 
 
 if __name__ == "__main__":
@@ -50,5 +50,4 @@ if __name__ == "__main__":
         babylm,
         masked_lm=of_system("MaskedLM"),
         electric=of_system("Electric"),
-        coco_lm=of_system("CocoLM", "tiny"),  # its positions are relative
     )

@@ -1,5 +1,6 @@
 """Rows of several texts: what a model makes of them, beside one text a row."""
 
+import keras
 import numpy as np
 import pytest
 from keras import ops
@@ -60,9 +61,11 @@ ENCODERS = {
 
 @pytest.mark.parametrize("encoder", ENCODERS)
 def test_loss_and_gradients_are_those_of_one_text_a_row(encoder):
+    # Weights of this size leave rounding a quarter of the bound.
+    keras.utils.set_random_seed(2)
     sizes = SIZES["discriminator"] | {"dropout": 0.0, "attention_dropout": 0.0}
     model = MaskedLM(
-        sizes | ENCODERS[encoder] | {"initializer_range": 0.3},
+        sizes | ENCODERS[encoder] | {"initializer_range": 0.1},
         keep_rate=0.0,
         random_rate=0.0,
         **{name: SIZES[name] for name in ("mask_id", "unmaskable_ids")},
