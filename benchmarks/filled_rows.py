@@ -26,7 +26,7 @@ from keras_corrupt.data.examples import build_examples
 from keras_corrupt.data.rows import filled_rows, row_bounds
 from keras_corrupt.downstream.batches import LENGTHS, plan
 from keras_corrupt.models import Electra
-from keras_corrupt.scoring.windows import LENGTH_STEP, pack_all, windows_of
+from keras_corrupt.models.windows import LENGTH_STEP, pack_all, windows_of
 from keras_corrupt.tasks.conll import read_conll
 from keras_corrupt.tasks.glue.glue import TASKS, GlueTask
 from keras_corrupt.tokenizers.texts import text_tuples

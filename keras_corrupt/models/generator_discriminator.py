@@ -11,8 +11,9 @@ from keras_corrupt.corruption.corrupters import MaskedLMCorrupter, TokenMasker
 from keras_corrupt.encoders import TransformerEncoder
 from keras_corrupt.models.networks import sizes_of
 from keras_corrupt.models.pretrainer import Pretrainer
+from keras_corrupt.models.windows import read_in_batches, window_length, windows_of
 from keras_corrupt.objectives.replaced_tokens import ReplacedTokens
-from keras_corrupt.tokenizers.texts import text_tuples
+from keras_corrupt.tokenizers.texts import listed
 
 
 class TokenScores(NamedTuple):
@@ -39,9 +40,6 @@ class GeneratorDiscriminator(Pretrainer):
         "generator": TransformerEncoder,
     }
     several_masks = True
-
-    #: Batches whose texts `score` sorts by length: few are padded for a long one then.
-    sorted_batches = 32
 
     def __init__(self, discriminator, **kwargs):
         sizes = sizes_of(discriminator)
@@ -83,44 +81,45 @@ class GeneratorDiscriminator(Pretrainer):
             )
         return self.discriminator.predict_on_batch(inputs)
 
-    def score(self, texts, batch_size=32):
+    def score(self, texts, batch_size=32, max_length=None):
         """Gives each token of each text the probability that it was replaced.
 
+        A text of more than `max_length` tokens is read in windows that overlap by half.
+        A token's probability is from the window in which it is farther from the ends.
+
         Args:
-            texts: A list of strings, or of pairs of strings.
-            batch_size: Texts in a batch.
+            texts: A list whose items are strings, pairs of strings, or lists of token
+                ids, without special tokens. A pair must fit the model at once.
+            batch_size: Texts in a batch. Texts of like length share one.
+            max_length: Tokens of a window, special ones included, such as the length of
+                a sequence in pretraining; the model's `max_length` if not given.
 
         Returns:
             A list of `TokenScores`, special tokens included.
 
         Raises:
-            ValueError: The model detects nothing or has no tokenizer, something is no
-                text or too long for the model, or `batch_size` is less than 1.
+            ValueError: The model detects nothing or has no tokenizer; something is no
+                text, or a pair is too long for the model; an option is none.
         """
         if not batch_size >= 1:
             raise ValueError(f"`batch_size` must be 1 or more; got {batch_size!r}.")
+        max_length = window_length(max_length, self)
         if self.tokenizer is None:
             raise ValueError(
                 "`score` reads raw strings and needs the model's tokenizer: load a "
                 "saved preset, or pass `tokenizer` to `from_preset`."
             )
-        texts = text_tuples(texts)
-        scores, at_once = [None] * len(texts), self.sorted_batches * batch_size
-        for start in range(0, len(texts), at_once):
-            packed = self.tokenizer.pack(
-                texts[start : start + at_once], self.max_length, first=start
-            )
-            lengths = packed["padding_mask"].sum(axis=1)
-            order = np.argsort(-lengths, kind="stable")
-            for first in range(0, len(order), batch_size):
-                rows = order[first : first + batch_size]
-                longest = lengths[rows[0]]
-                inputs = {name: x[rows, :longest] for name, x in packed.items()}
-                probabilities = 1.0 / (1.0 + np.exp(-self.detect(inputs)))
-                for row, numbers in zip(rows, probabilities, strict=True):
-                    ids = packed["token_ids"][row, : lengths[row]]
-                    tokens = self.tokenizer.tokens(ids)
-                    scores[start + row] = TokenScores(tokens, numbers[: lengths[row]])
+        texts = listed(texts, "texts")
+        windows = windows_of(texts, self.tokenizer, max_length, special=True)
+        logits = dict(read_in_batches(windows, self.detect, self, batch_size))
+        parts = [[] for _ in texts]
+        for number, (text, ids, _, kept) in enumerate(windows):
+            parts[text].append((ids[kept], logits[number][kept]))
+        scores = []
+        for part in parts:
+            ids, numbers = map(np.concatenate, zip(*part, strict=True))
+            probabilities = 1.0 / (1.0 + np.exp(-numbers))
+            scores.append(TokenScores(self.tokenizer.tokens(ids), probabilities))
         return scores
 
     # === What a step costs ===

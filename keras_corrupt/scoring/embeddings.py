@@ -4,8 +4,8 @@ import os
 
 import numpy as np
 
+from keras_corrupt.models.windows import read_in_batches, windows_of
 from keras_corrupt.presets import load_preset
-from keras_corrupt.scoring.windows import read_in_batches, windows_of
 from keras_corrupt.tokenizers.texts import text_list
 
 POOLINGS = ("mean", "cls")

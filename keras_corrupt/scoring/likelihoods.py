@@ -24,8 +24,8 @@ import numpy as np
 
 from keras_corrupt.devices.guests import invites_guests
 from keras_corrupt.models import Pretrainer
+from keras_corrupt.models.windows import read_in_batches, window_length, windows_of
 from keras_corrupt.presets.registry import known_classes, registered_name
-from keras_corrupt.scoring.windows import read_in_batches, windows_of
 from keras_corrupt.scoring.words import WordScore, joined
 from keras_corrupt.tokenizers.texts import listed, text_list
 
@@ -232,13 +232,7 @@ def _scored(
         raise ValueError(f"`base` must be more than 1; got {base!r}.")
     if not batch_size >= 1:
         raise ValueError(f"`batch_size` must be 1 or more; got {batch_size!r}.")
-    if max_length is None:
-        max_length = model.max_length
-    elif not 4 <= max_length <= model.max_length:
-        raise ValueError(
-            f"`max_length` must be from 4 to the model's {model.max_length}; got "
-            f"{max_length!r}."
-        )
+    max_length = window_length(max_length, model)
     texts = listed(texts, "texts")
     windows = windows_of(texts, model.tokenizer, max_length)
     logs = _logs(model, windows, mask, batch_size, progress)

@@ -7,6 +7,9 @@ import numpy as np
 
 from keras_corrupt.tokenizers.texts import text_list
 
+#: Batches whose texts are sorted by length: few are padded for a long one then.
+SORTED_BATCHES = 32
+
 
 class WordScore(NamedTuple):
     """A word of a text, and its score.
@@ -31,27 +34,21 @@ def replaced_words(model, texts, batch_size=32):
     Args:
         model: A model with `score` and a tokenizer, such as `Electra`.
         texts: A list of strings.
-        batch_size: Texts in a batch. The texts of some batches are read at once.
+        batch_size: Texts in a batch. The texts of some batches are read at once, and
+            long ones in windows: see `Electra.score`.
 
     Yields:
         For each text a list of `WordScore`. A mark of punctuation is a word.
 
     Raises:
-        ValueError: Something is no text, or too long for the model, or this has no
-            tokenizer.
+        ValueError: Something is no text, or the model has no tokenizer.
     """
     if model.tokenizer is None:
         raise ValueError("Words are scored by the model's tokenizer; it has none.")
-    texts, first = iter(text_list(texts)), 1
-    while batch := list(itertools.islice(texts, model.sorted_batches * batch_size)):
+    texts = iter(text_list(texts))
+    while batch := list(itertools.islice(texts, SORTED_BATCHES * batch_size)):
         encoded = list(model.tokenizer.encode_with_offsets(batch))
-        for number, (ids, _) in enumerate(encoded, first):
-            if len(ids) + 2 > model.max_length:
-                raise ValueError(
-                    f"Text {number} has {len(ids)} tokens, more than the "
-                    f"{model.max_length - 2} that the model reads at once. Split it."
-                )
-        scores = model.score(batch, batch_size)
+        scores = model.score([ids for ids, _ in encoded], batch_size)
         for text, (ids, offsets), score in zip(batch, encoded, scores, strict=True):
             pieces = score.probabilities[1:-1]  # without [CLS] and [SEP]
             begins = model.tokenizer.word_starts[ids]
@@ -61,7 +58,6 @@ def replaced_words(model, texts, batch_size=32):
                     offsets, pieces, begins, np.maximum
                 )
             ]
-        first += len(batch)
 
 
 def joined(offsets, scores, begins, join):

@@ -193,8 +193,26 @@ def test_score_errors(sizes, tokenizer):
     model = make(sizes, tokenizer=tokenizer)
     with pytest.raises(ValueError, match="`texts` must be a list"):
         model.score("text")
-    with pytest.raises(ValueError, match="24"):
-        model.score(["the cat " * 20])
+    with pytest.raises(ValueError, match="a pair, has 43 tokens .* more than the 24"):
+        model.score([("the cat " * 10, "the cat " * 10)])
+    with pytest.raises(ValueError, match="`max_length` must be from 4 to .* 24; got 3"):
+        model.score(["the cat"], max_length=3)
+
+
+@pytest.mark.usefixtures("graphs")
+def test_a_long_text_is_scored_in_windows(sizes, tokenizer):
+    """Each token's probability is from the window in which it is farther inside."""
+    sizes["discriminator"] |= {"vocabulary_size": 60}
+    model = make({k: v for k, v in sizes.items() if "id" not in k}, tokenizer=tokenizer)
+    words = ["the", "cat", "sat", "on", "a", "mat", "dog", "ran", "the", "."] * 3
+    long, short = model.score([" ".join(words), "the cat"])
+    assert long.tokens == ["[CLS]", *words, "[SEP]"]
+    first, second = model.score([" ".join(words[:22]), " ".join(words[8:])])
+    expected = [*first.probabilities[:16], *second.probabilities[8:]]
+    np.testing.assert_allclose(long.probabilities, expected, atol=1e-6)
+    np.testing.assert_allclose(
+        short.probabilities, model.score(["the cat"])[0].probabilities, atol=1e-6
+    )
 
 
 @pytest.mark.parametrize("rate", [0, 1, 0.0, 1.0, -0.1, 1.5])

@@ -60,13 +60,17 @@ def test_the_model_decides_what_is_marked(run, preset, monkeypatch):
     assert "the probability that a word was replaced" in colored
 
 
+def test_a_long_text_is_read_in_windows(run, preset):
+    text = "the cat sat on the mat . " * 6
+    assert run("highlight", text, "--preset", preset).count("cat") == 6
+    assert len(run("score", text, "--preset", preset).splitlines()) == 1 + 6 * 7
+
+
 def test_errors_are_one_line(run, preset, tmp_path, sizes, tokenizer):
     with pytest.raises(
         SystemExit, match="^Error: Unknown preset 'nope': neither.*made_up"
     ):
         run("score", "a", "--preset", "nope")
-    with pytest.raises(SystemExit, match="^Error: Text 1 has .* Split it"):
-        run("score", "the " * 40, "--preset", preset)
     encoder = sizes["discriminator"] | {"vocabulary_size": 60}
     MaskedLM(encoder, tokenizer=tokenizer).save_to_preset(tmp_path / "masked")
     with pytest.raises(SystemExit, match="MaskedLM does not tell replaced words"):

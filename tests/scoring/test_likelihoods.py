@@ -5,6 +5,7 @@ import numpy as np
 import pytest
 
 from keras_corrupt.models import Electra, ElectraTT, Electric, MaskedLM, TwoTower
+from keras_corrupt.models.windows import cuts
 from keras_corrupt.scoring import (
     WordScore,
     conditional_score,
@@ -12,7 +13,6 @@ from keras_corrupt.scoring import (
     token_scores,
     word_scores,
 )
-from keras_corrupt.scoring.windows import cuts
 from tests.conftest import SIZES
 
 PAIR = "a dog sat", "ran slowly ."

@@ -5,21 +5,18 @@ import pytest
 
 from keras_corrupt.models.generator_discriminator import TokenScores
 from keras_corrupt.scoring import WordScore, highlight, replaced_words
+from keras_corrupt.scoring.words import SORTED_BATCHES
 from keras_corrupt.tokenizers import ByteBPETokenizer
 
 
 class Alphabetical:
     """Says of a token that the later in the vocabulary it is, the likelier replaced."""
 
-    max_length = 12
-
-    sorted_batches = 1
-
     def __init__(self, tokenizer):
         self.tokenizer = tokenizer
 
     def score(self, texts, batch_size):
-        for ids in self.tokenizer.encode_batch(texts):
+        for ids in texts:
             probabilities = np.array([9, *ids, 9]) / 100
             yield TokenScores(
                 ["[CLS]", *self.tokenizer.tokens(ids), "[SEP]"], probabilities
@@ -46,7 +43,6 @@ def test_every_kind_of_vocabulary_gives_the_words_between_spaces():
     texts = ["the cats sat", "the dogs ran and ran"]
     tokenizer = ByteBPETokenizer.train(texts, 270)
     model = Alphabetical(tokenizer)
-    model.max_length = 100
     for text, words in zip(texts, replaced_words(model, texts), strict=True):
         assert [word.text for word in words] == text.split()
         assert all(text[word.start : word.end] == word.text for word in words)
@@ -61,10 +57,20 @@ def test_texts_come_in_order_and_may_be_empty(tokenizer):
     ]
 
 
-def test_a_text_that_is_too_long_is_named(tokenizer):
-    texts = ["the cat", "the dog", "the " * 11]
-    with pytest.raises(ValueError, match="Text 3 has 11 tokens, more than the 10"):
-        list(replaced_words(Alphabetical(tokenizer), texts, batch_size=2))
+def test_texts_are_read_as_they_come(tokenizer):
+    """Only as many are read ahead as are sorted by length together."""
+    model, read = Alphabetical(tokenizer), []
+
+    def score(texts, batch_size):
+        read.append(len(texts))
+        return Alphabetical.score(model, texts, batch_size)
+
+    model.score = score
+    texts = ["the cat"] * (SORTED_BATCHES + 1)
+    found = replaced_words(model, texts, batch_size=1)
+    next(found)
+    assert read == [SORTED_BATCHES]
+    assert len(list(found)) == SORTED_BATCHES and read == [SORTED_BATCHES, 1]
 
 
 def test_a_model_without_a_tokenizer_is_refused():

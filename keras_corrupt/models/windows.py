@@ -18,8 +18,8 @@ class Window(NamedTuple):
         text: The number of the text.
         ids: int32 `[tokens]`, special tokens included.
         segments: int32 `[tokens]`.
-        kept: Which tokens are scored here and not in another window, booleans
-            `[tokens]`.
+        kept: Which tokens are scored here, booleans `[tokens]`. The others are scored
+            in another window, or, as special tokens, in none.
     """
 
     text: int
@@ -28,13 +28,15 @@ class Window(NamedTuple):
     kept: np.ndarray
 
 
-def windows_of(texts, tokenizer, max_length):
+def windows_of(texts, tokenizer, max_length, special=False):
     """Cuts texts into windows.
 
     Args:
         texts: A list of strings, pairs of strings, and lists of token ids.
         tokenizer: A `Tokenizer`.
         max_length: Tokens that a model reads at once, special tokens included.
+        special: Whether special tokens are scored, too: those at the ends of a text,
+            and between the texts of a pair.
 
     Returns:
         A list of `Window`; windows of a text stand in its order.
@@ -47,7 +49,7 @@ def windows_of(texts, tokenizer, max_length):
     windows = []
     for number, parts in enumerate(_encoded(texts, tokenizer)):
         if len(parts) == 2:
-            windows.append(_packed(number, parts, tokenizer))
+            windows.append(_packed(number, parts, tokenizer, special))
             if len(windows[-1].ids) > max_length:
                 raise ValueError(
                     f"texts[{number}], a pair, has {len(windows[-1].ids)} tokens with "
@@ -57,11 +59,33 @@ def windows_of(texts, tokenizer, max_length):
             continue
         (ids,) = parts
         for start, end, first, last in cuts(len(ids), max_length - 2):
-            window = _packed(number, [ids[start:end]], tokenizer)
-            window.kept[: 1 + first - start] = False
-            window.kept[1 + last - start :] = False
+            window = _packed(number, [ids[start:end]], tokenizer, special)
+            if start > 0:
+                window.kept[: 1 + first - start] = False
+            if end < len(ids):
+                window.kept[1 + last - start :] = False
             windows.append(window)
     return windows
+
+
+def window_length(max_length, model):
+    """Returns how many tokens a window has.
+
+    Args:
+        max_length: What a caller asks for, special tokens included, or `None`.
+        model: What has the longest `max_length`.
+
+    Raises:
+        ValueError: The model does not read so many, or too few are left of a text.
+    """
+    if max_length is None:
+        return model.max_length
+    if not 4 <= max_length <= model.max_length:
+        raise ValueError(
+            f"`max_length` must be from 4 to the model's {model.max_length}; got "
+            f"{max_length!r}."
+        )
+    return max_length
 
 
 def cuts(length, size):
@@ -174,12 +198,12 @@ def _is_ids(text):
     return all(isinstance(i, (int, np.integer)) for i in text)
 
 
-def _packed(number, parts, tokenizer):
+def _packed(number, parts, tokenizer, special):
     """Returns a window of one part or of two, with the special tokens around them."""
-    ids, segments, kept = [tokenizer.classify_id], [0], [False]
+    ids, segments, kept = [tokenizer.classify_id], [0], [special]
     for segment, part in enumerate(parts):
         ids += [*part, tokenizer.separate_id]
         segments += [segment] * (len(part) + 1)
-        kept += [True] * len(part) + [False]
+        kept += [True] * len(part) + [special]
     arrays = (np.array(x, d) for x, d in ((ids, "int32"), (segments, "int32")))
     return Window(number, *arrays, np.array(kept))
