@@ -9,6 +9,7 @@ plot.
 """
 
 import dataclasses
+import itertools
 import json
 import os
 import statistics
@@ -16,6 +17,7 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from typing import Literal
 
 import tyro
 
@@ -26,8 +28,16 @@ SERIES = {
     "length": [("small", 32, length) for length in (128, 256, 512)],
     "batch": [("small", batch, 128) for batch in (8, 32, 128, 256)],
     "size": [(size, 8, 128) for size in ("tiny", "small", "base")],
+    "modern": [("modern_small", 2, length) for length in (512, 1024, 2048)],
 }
-COLUMN = {"length": 2, "batch": 1, "size": 0}
+COLUMN = {"length": 2, "batch": 1, "size": 0, "modern": 2}
+TITLES = {
+    "length": "small, batch 32",
+    "batch": "small, length 128",
+    "size": "batch 8, length 128",
+    "modern": "modern_small, batch 2",
+}
+X_LABELS = {"batch": "batch", "size": "parameters"}
 
 
 @dataclasses.dataclass
@@ -40,6 +50,8 @@ class Settings:
     """Steps of each point; the median counts."""
     dtype: str = "mixed_bfloat16"
     """Or `float32`."""
+    series: tuple[Literal["length", "batch", "size", "modern"], ...] = tuple(SERIES)
+    """What grows; `modern` is the length, with ModernBERT's parts."""
 
 
 def measure(size, batch_size, length, dtype, steps):
@@ -55,9 +67,8 @@ def measure(size, batch_size, length, dtype, steps):
     from keras_corrupt.training.memory import process_bytes, training_bytes
 
     keras.utils.set_random_seed(0)
-    model = Electra.from_preset(
-        size, dtype=dtype, discriminator={"vocabulary_size": VOCABULARY}
-    )
+    sizes = {"vocabulary_size": VOCABULARY, "max_length": max(512, int(length))}
+    model = Electra.from_preset(size, dtype=dtype, discriminator=sizes)
     estimate = process_bytes()
     estimate += sum(training_bytes(model, int(batch_size), int(length)))
     model.compile(AdamW(5e-4, global_clipnorm=1.0), jit_compile=False)
@@ -84,7 +95,8 @@ def main(settings):
     output.mkdir(parents=True, exist_ok=True)
     environment = os.environ | {"PYTHONPATH": str(ROOT), "TF_CPP_MIN_LOG_LEVEL": "3"}
     points = {}
-    for point in dict.fromkeys(sum(SERIES.values(), [])):
+    chosen = (SERIES[name] for name in settings.series)
+    for point in dict.fromkeys(itertools.chain(*chosen)):
         arguments = [*map(str, point), settings.dtype, str(settings.steps)]
         finished = subprocess.run(
             [sys.executable, "-m", "benchmarks.growth", "measure", *arguments],
@@ -117,16 +129,16 @@ def write(output, points, settings):
         )
     (output / "growth.md").write_text("\n".join(lines) + "\n")
     print("\n".join(lines))
-    draw(output, points)
+    draw(output, points, settings.series)
 
 
-def draw(output, points):
+def draw(output, points, names):
     from matplotlib.figure import Figure
 
-    figure = Figure(figsize=(12, 7), layout="constrained")
-    axes = figure.subplots(2, 3, sharey="row")
-    for (name, series), (above, below) in zip(SERIES.items(), axes.T, strict=True):
-        series = [point for point in series if point in points]
+    figure = Figure(figsize=(4 * len(names), 7), layout="constrained")
+    axes = figure.subplots(2, len(names), sharey="row", squeeze=False)
+    for name, (above, below) in zip(names, axes.T, strict=True):
+        series = [point for point in SERIES[name] if point in points]
         x = [point[COLUMN[name]] for point in series]
         if name == "size":
             x = [points[point]["parameters"] for point in series]
@@ -134,11 +146,10 @@ def draw(output, points):
         above.plot(x, [f["seconds"] for f in measured], "o-")
         below.plot(x, [f["peak"] / 1e9 for f in measured], "o-", label="measured")
         below.plot(x, [f["estimate"] / 1e9 for f in measured], "x--", label="estimated")
-        fixed = {"length": "small, batch 32", "batch": "small, length 128"}
         above.set(yscale="log")
         above.yaxis.set_major_formatter("{x:g}")
-        above.set_title(fixed.get(name, "batch 8, length 128"))
-        below.set_xlabel("parameters" if name == "size" else name)
+        above.set_title(TITLES[name])
+        below.set_xlabel(X_LABELS.get(name, "length"))
         for panel in (above, below):
             panel.set(xscale="log")
             panel.set_xticks(x, labels=[label(n) for n in x])

@@ -4,7 +4,8 @@
 
 Trains a vocabulary, builds examples and pretrains a small ELECTRA on the documentation
 that comes with Python. Nothing is downloaded. The size and the schedule are ours, not
-a paper's: as much learning as six minutes on two CPU cores allow.
+a paper's: as much learning as some minutes on two CPU cores allow. The encoder has
+ModernBERT's parts, with which so short a run learns more; `--preset tiny` has BERT's.
 """
 
 from keras_corrupt.training import PretrainConfig, main
@@ -13,7 +14,7 @@ from keras_corrupt.training import PretrainConfig, main
 def config():
     return PretrainConfig(
         model="Electra",
-        preset="tiny",
+        preset="modern_tiny",
         output="runs/electra_tiny",
         corpus=("python-docs",),
         vocabulary_size=4096,
@@ -25,12 +26,12 @@ def config():
         },
         sequence_length=64,
         batch_size=32,
-        steps=4500,
+        steps=2250,
         learning_rate=2e-3,  # two layers stand, and a short run needs, a high rate
-        warmup_steps=450,
+        warmup_steps=225,
         beta_2=0.98,  # a short memory, because a short run changes fast
         bias_correction=True,
-        interval=450,
+        interval=225,
     )
 
 

@@ -49,6 +49,14 @@ def test_generator_and_discriminator_have_their_peaks_in_turn():
     assert growth(one, larger)[1] == 4 * 4 * 40 * 8
 
 
+def test_without_kernels_both_networks_wait_for_the_backward_pass():
+    generator = {"hidden_size": 4, "intermediate_size": 4, "num_heads": 1}
+    one = Electra(ENCODER | {"norm": "pre"}, generator, **IDS)
+    deeper = Electra(ENCODER | {"norm": "pre"}, generator | {"num_layers": 2}, **IDS)
+    layer = deeper.generator.encoder.layers_[1]
+    assert growth(one, deeper)[1] == layer.activation_bytes(2, 20, 4)
+
+
 def test_parts_of_a_batch_add_up_their_gradients():
     model = MaskedLM(ENCODER, **IDS)
     whole, *rest = training_bytes(model, 2, 20)
