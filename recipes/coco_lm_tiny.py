@@ -4,9 +4,8 @@
 
 Trains a vocabulary, builds examples and pretrains a small COCO-LM on the documentation
 that comes with Python. Nothing is downloaded. The size and the schedule are ours, not
-a paper's, but `electra_tiny.py`'s, with as many steps as cost what its run costs,
-6.1e13 FLOPs. A second view of each text and a second softmax make a step dearer, so by
-then correcting has only begun to be learned.
+a paper's: 6.1e13 FLOPs. A second view of each text and a second softmax make a step
+dearer than ELECTRA's, so by then correcting has only begun to be learned.
 """
 
 from keras_corrupt.training import PretrainConfig, main

@@ -4,7 +4,7 @@
 
 Trains a vocabulary, builds examples and pretrains a small Electric on the documentation
 that comes with Python. Nothing is downloaded. The size and the schedule are ours, not
-a paper's, and ELECTRA's of the same size.
+a paper's.
 """
 
 from keras_corrupt.training import PretrainConfig, main
