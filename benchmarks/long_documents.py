@@ -2,7 +2,7 @@
 
     python -m keras_corrupt.data prepare --corpus CORPUS --output DATA \\
         --sequence_length 2048
-    python recipes/electra_tiny.py --preset modern_tiny --data DATA \\
+    python recipes/electra_tiny.py --data DATA \\
         --discriminator.max_length 2048 --sequence_length 2048 --batch_size 2 \\
         --output runs/long
     python -m benchmarks.long_documents runs/long/preset DATA --output RESULTS

@@ -20,15 +20,3 @@ class PreNormTransformerLayer(TransformerLayer):
 
         change = compute(self.again(norm, training)(x))
         return self.again(add, training)(x, change)
-
-    def _kept_bytes(self, batch_size, length, number_bytes):
-        """Counts more than for BERT's layer, which CPU kernels compute, and not this.
-
-        Operation by operation, these are kept as well: the sub-layers' inputs and the
-        norms' centred inputs; query, key and value turned and transposed, and the
-        transposed context; what the activation computes in between.
-        """
-        numbers = (2 * len(self.norms) + 8) * self.hidden_size
-        numbers += 2 * self.intermediate_size
-        more = batch_size * length * numbers * number_bytes
-        return more + super()._kept_bytes(batch_size, length, number_bytes)

@@ -13,6 +13,8 @@ from keras_corrupt.encoders.local_attention import LocalSelfAttention
 
 #: What a training step can compute again in its backward pass.
 REMAT = ("none", "attention", "layer")
+#: Classes of the parts of BERT's layer.
+BERT_PARTS = (SelfAttention, Dense, Dropout, keras.layers.LayerNormalization)
 
 
 class TransformerLayer(keras.layers.Layer):
@@ -177,6 +179,20 @@ class TransformerLayer(keras.layers.Layer):
         norms = self.attention_norm, self.feedforward_norm
         return [n for n in norms if isinstance(n, keras.layers.LayerNormalization)]
 
+    @property
+    def is_bert_layer(self):
+        """Whether the layer and all parts are BERT's, which the CPU kernels compute.
+
+        A user may have put a layer of another class in a part's place, or quantized it.
+        """
+        return all(
+            type(part) in (TransformerLayer, *BERT_PARTS)
+            and not part.quantization_mode
+            and getattr(part, "use_bias", True)
+            and getattr(part, "center", True)
+            for part in self._flatten_layers()
+        )
+
     # === What it costs ===
 
     def flops(self, length, has_bias=False, training=False):
@@ -216,6 +232,12 @@ class TransformerLayer(keras.layers.Layer):
         # inputs; and what the activation is taken of.
         numbers = (4 + 2 * len(self.norms)) * self.hidden_size
         numbers += self.intermediate.kept_numbers
+        if not self.is_bert_layer:
+            # Operation by operation, the sub-layers' inputs and the norms' centred
+            # inputs; query, key and value turned and transposed, and the transposed
+            # context; and what the activation computes in between.
+            numbers += (2 * len(self.norms) + 8) * self.hidden_size
+            numbers += 2 * self.intermediate_size
         if self.remat != "attention":  # The attention weights before dropout.
             numbers += length * self.attention.num_heads
         return batch_size * length * numbers * number_bytes

@@ -139,17 +139,17 @@ class GeneratorDiscriminator(Pretrainer):
 
         The CPU kernels give a generator's activations free before the discriminator has
         run: one peak is the vocabulary's logits and their gradient with the generator's
-        activations, the other the discriminator with the logits that are left. Without
-        them, as with norms before the sub-layers, both wait for the backward pass.
+        activations, the other the discriminator with the logits that are left. Where
+        they do not compute its layers, both wait for the backward pass.
         """
         sizes = batch_size, length, self.masker.num_masked(length), self.number_bytes
         positions = batch_size * self.masker.num_masked(length)
         logits = self.generator.head.activation_bytes(positions, self.number_bytes) // 2
         generator = self.generator.activation_bytes(*sizes)
         discriminator = self.discriminator_bytes(batch_size, length)
-        if self.encoder.norm == "pre":
-            return generator + discriminator
-        return max(generator, logits + discriminator)
+        if all(layer.is_bert_layer for layer in self.encoder.layers_):
+            return max(generator, logits + discriminator)
+        return generator + discriminator
 
     def discriminator_bytes(self, batch_size, length):
         """Counts the second network's activations of a step."""
