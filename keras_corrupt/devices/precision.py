@@ -12,6 +12,15 @@ CPU_FEATURES = ("amx-bf16", "avx512bf16")
 GPU_CAPABILITY = 8.0
 
 
+def named(dtype):
+    """Returns the precision that a name stands for; `"auto"` is the fastest one.
+
+    >>> named("float32")
+    'float32'
+    """
+    return fastest() if dtype == "auto" else dtype
+
+
 def fastest():
     """Returns `"mixed_bfloat16"` or `"float32"`, for what Keras computes on."""
     if accelerators():

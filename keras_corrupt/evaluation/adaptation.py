@@ -121,7 +121,7 @@ def fine_tuning(config, name, preset):
         output=str(Path(config.output) / "task" / name),
         seeds=config.seeds,
         max_length=config.sequence_length,
-        dtype=precision.fastest() if config.dtype == "auto" else config.dtype,
+        dtype=precision.named(config.dtype),
         settings=config.settings,
     )
 

@@ -60,8 +60,7 @@ def pretrain(config):
     if config.smoke:
         config = config.shrunk()
     config.check()
-    if config.dtype == "auto":
-        config = dataclasses.replace(config, dtype=precision.fastest())
+    config = dataclasses.replace(config, dtype=precision.named(config.dtype))
     devices = distribution.choose(config)
     compiled_programs.keep()
     # One process that lacks the data must not leave the others waiting for it.

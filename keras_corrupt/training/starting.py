@@ -14,6 +14,7 @@ from keras_corrupt.data import (
 )
 from keras_corrupt.data.info import INFO_FILE
 from keras_corrupt.data.settings import settings_in
+from keras_corrupt.devices import precision
 from keras_corrupt.models import Pretrainer
 from keras_corrupt.presets import Preset
 from keras_corrupt.presets.growth import with_vocabulary
@@ -224,7 +225,8 @@ def build(config, info):
     """Returns the model for the examples that a `DatasetInfo` describes."""
     cls = config.model_class
     saved = tokenizers.load(info.directory)
-    options = {"seed": config.seed, "dtype": config.dtype, **config.objective}
+    dtype = precision.named(config.dtype)
+    options = {"seed": config.seed, "dtype": dtype, **config.objective}
     if config.init_from:
         model = init_from.load(config.init_from, cls, config.preset, saved, **options)
         if model.tokenizer.fingerprint != saved.fingerprint:

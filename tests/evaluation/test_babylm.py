@@ -33,7 +33,7 @@ def test_a_run_by_words(train_10m, tmp_path, monkeypatch, capsys):
     output = tmp_path / "run"
     flags = {"corpus": train_10m, "output": output, "words": 400, "mark": 200}
     flags |= {"corpus_words": 1000, "vocabulary_size": 60, "validation_fraction": 0.1}
-    flags |= {"sequence_length": 16, "batch_size": 4, "dtype": "float32", "workers": 1}
+    flags |= {"sequence_length": 16, "batch_size": 4, "workers": 1}
     words = [word for name, value in flags.items() for word in (f"--{name}", value)]
     monkeypatch.setattr("sys.argv", [str(RECIPE), *map(str, words)])
     with without_graphs():

@@ -213,10 +213,9 @@ class CrossViewConfig:
             is_trained = pretrained or self.preset not in PRESETS
             share = 0 if is_trained else self.LABELLED_SHARE
             missing["labelled_first"] = int(share * self.steps)
-        if self.dtype == "auto":
-            from keras_corrupt.devices import precision  # help needs no Keras
+        from keras_corrupt.devices import precision  # help needs no Keras
 
-            missing["dtype"] = precision.fastest()
+        missing["dtype"] = precision.named(self.dtype)
         if self.optimizer == "adamw" and not pretrained:
             raise ValueError(
                 "--optimizer adamw is how pretrained encoders are fine-tuned; --preset "
