@@ -4,31 +4,32 @@
     python -m benchmarks.accelerator --smoke --output RESULTS  # anywhere, in miniature
 
 It needs JAX, PyTorch and transformers, and no TensorFlow. All contestants compile side
-by side, in processes of their own; then one after the other has the device for itself.
+by side, in processes of their own; then one after the other has the device for itself,
+first those that were ready within `--patience`. Who fails beside the others, for lack
+of memory say, has a second try alone. The command ends after `--seconds`, whoever is
+left.
+
 Ours is the public `fit` with as many updates in a program as a recipe makes there. A
-second row has our attention kernel for dropout (`KERAS_CORRUPT_DROPOUT_ATTENTION`). The
-peer is Hugging Face's ELECTRA by `torch.compile`, also with CUDA graphs.
+second row has the plain form of attention (`KERAS_CORRUPT_DROPOUT_ATTENTION`). The peer
+is Hugging Face's ELECTRA by `torch.compile`, also with CUDA graphs.
 
 It writes `accelerator.md`, `accelerator.json` and a plot. *On the device* is the time
 of a step in the compiled program alone; the host takes the rest of the time of `fit`.
 """
 
 import dataclasses
-import fcntl
 import json
 import os
 import statistics
-import subprocess
 import sys
 import time
 from pathlib import Path
 
 import tyro
 
-ROOT = Path(__file__).parents[1]
-#: Seconds that the first contestant waits for the last one to compile.
-PATIENCE = 120
-KERNEL = {"KERAS_CORRUPT_DROPOUT_ATTENTION": "kernel"}
+from benchmarks.workers import Worker, serve
+
+PLAIN = {"KERAS_CORRUPT_DROPOUT_ATTENTION": "plain"}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -56,7 +57,7 @@ MINIATURE = {
 #: Contestant -> its library, environment, and how PyTorch compiles.
 CONTESTANTS = {
     "ours": ("keras_corrupt", {}, None),
-    "ours, attention kernel": ("keras_corrupt", KERNEL, None),
+    "ours, plain attention": ("keras_corrupt", PLAIN, None),
     "PyTorch": ("torch", {}, "default"),
     "PyTorch, CUDA graphs": ("torch", {}, "reduce-overhead"),
 }
@@ -74,6 +75,10 @@ class Settings:
     """Contestants of these names; all if not given."""
     steps: int = 75
     """Steps of each that are timed, three times over."""
+    patience: float = 120.0
+    """How long those that are ready wait for the others, in seconds."""
+    seconds: float = 240.0
+    """When to end, in seconds from the start."""
     smoke: bool = False
     """Two small cases and few steps, to see that it runs."""
 
@@ -81,32 +86,8 @@ class Settings:
 # === In each contestant's process ===
 
 
-class Waiting:
-    """Contestants compile side by side, and have the device one after the other.
-
-    Args:
-        folder: What all contestants share; its file `expected` has their number.
-    """
-
-    def __init__(self, folder):
-        self.folder = Path(folder)
-
-    def __enter__(self):
-        (self.folder / f"{os.getpid()}.ready").touch()
-        expected, start = int((self.folder / "expected").read_text()), time.monotonic()
-        while len([*self.folder.glob("*.ready")]) < expected:
-            if time.monotonic() - start > PATIENCE:
-                break
-            time.sleep(0.2)
-        self.file = open(self.folder / "turn", "w")
-        fcntl.flock(self.file, fcntl.LOCK_EX)
-
-    def __exit__(self, *error):
-        self.file.close()
-
-
-def ours(case, steps, waiting):
-    """Returns the measurements of our step."""
+def ours(case, steps):
+    """Returns the function that measures our step, which is compiled."""
     os.environ |= {"KERAS_BACKEND": "jax", "XLA_PYTHON_CLIENT_PREALLOCATE": "false"}
     import jax
     import keras
@@ -145,33 +126,39 @@ def ours(case, steps, waiting):
     state = jax.tree.map(jax.numpy.copy, state)
     several = [({name: jax.device_put(x) for name, x in batch.items()},)] * at_once
     compiled = jax.jit(program(model), donate_argnums=0).lower(state, several).compile()
-    with waiting:
+
+    def measured():
+        nonlocal state
         fit(at_once)
-        steps = -(-steps // at_once) * at_once
-        by_fit = statistics.median(fit(steps) / steps for _ in range(3))
+        whole = -(-steps // at_once) * at_once
+        by_fit = statistics.median(fit(whole) / whole for _ in range(3))
         times = []
-        for _ in range(max(steps // at_once, 2)):
+        for _ in range(max(whole // at_once, 2)):
             start = time.perf_counter()
             _, state = jax.block_until_ready(compiled(state, several))
             times.append((time.perf_counter() - start) / at_once)
-    device = jax.devices()[0]
-    forward = model.forward_flops(case.length)
-    return {
-        "ms": 1e3 * by_fit,
-        "device_ms": 1e3 * statistics.median(times),
-        "first_step_s": first,
-        "kernels": kernels_of_a_step(compiled.as_text()).total(),
-        "memory_gb": (device.memory_stats() or {}).get("peak_bytes_in_use", 0) / 1e9,
-        "flops": training_flops(forward, case.batch_size, 1),
-        "peak_flops": peaks.peak_flops("mixed_bfloat16"),
-        "at_once": at_once,
-        "versions": f"{device.device_kind}, JAX {jax.__version__}, Keras "
-        f"{keras.__version__}",
-    }
+        device = jax.devices()[0]
+        return {
+            "ms": 1e3 * by_fit,
+            "device_ms": 1e3 * statistics.median(times),
+            "first_step_s": first,
+            "kernels": kernels_of_a_step(compiled.as_text()).total(),
+            "memory_gb": (device.memory_stats() or {}).get("peak_bytes_in_use", 0)
+            / 1e9,
+            "flops": training_flops(
+                model.forward_flops(case.length), case.batch_size, 1
+            ),
+            "peak_flops": peaks.peak_flops("mixed_bfloat16"),
+            "at_once": at_once,
+            "versions": f"{device.device_kind}, JAX {jax.__version__}, Keras "
+            f"{keras.__version__}",
+        }
+
+    return measured
 
 
-def theirs(case, steps, waiting, mode):
-    """Returns the measurements of PyTorch's step."""
+def theirs(case, steps, mode):
+    """Returns the function that measures PyTorch's step, which is compiled."""
     import torch
 
     from benchmarks.peers import huggingface
@@ -188,97 +175,100 @@ def theirs(case, steps, waiting, mode):
     step()
     first = time.perf_counter() - start
     step()
-    with waiting:
+
+    def measured():
         step()
         times = []
         for _ in range(3 * steps):
             start = time.perf_counter()
             step()
             times.append(time.perf_counter() - start)
-    on_gpu = device == "cuda"
-    name = torch.cuda.get_device_name() if on_gpu else "cpu"
-    return {
-        "ms": 1e3 * statistics.median(times),
-        "first_step_s": first,
-        "memory_gb": torch.cuda.max_memory_allocated() / 1e9 if on_gpu else 0.0,
-        "versions": f"{name}, PyTorch {torch.__version__}",
-    }
+        on_gpu = device == "cuda"
+        memory = torch.cuda.max_memory_allocated() / 1e9 if on_gpu else 0.0
+        return {
+            "ms": 1e3 * statistics.median(times),
+            "first_step_s": first,
+            "memory_gb": memory,
+            "versions": f"{torch.cuda.get_device_name() if on_gpu else 'cpu'}, "
+            f"PyTorch {torch.__version__}",
+        }
+
+    return measured
 
 
-def work(case, contestant, steps, folder):
-    """Measures one contestant; prints the measurements as the last line."""
-    case, waiting = Case(**json.loads(case)), Waiting(folder)
+def work(case, contestant, steps):
+    """Compiles one contestant's step, and measures it when told to."""
+    case, steps = Case(**json.loads(case)), int(steps)
     library, _, mode = CONTESTANTS[contestant]
-    if library == "torch":
-        measured = theirs(case, int(steps), waiting, mode)
-    else:
-        measured = ours(case, int(steps), waiting)
-    print(json.dumps(measured), flush=True)
+    own = ours(case, steps) if library != "torch" else theirs(case, steps, mode)
+    serve({"measure": lambda: json.dumps(own())})
 
 
 # === Outside ===
 
 
-def start(case, contestant, settings, folder):
-    """Returns a contestant's process, and the file that gets what it prints."""
-    _, environment, _ = CONTESTANTS[contestant]
-    steps = 4 if settings.smoke else settings.steps
-    arguments = json.dumps(dataclasses.asdict(case)), contestant, str(steps), folder
-    file = open(Path(folder, f"{len(os.listdir(folder))}.log"), "w+")
-    process = subprocess.Popen(
-        [sys.executable, "-m", "benchmarks.accelerator", "work", *map(str, arguments)],
-        cwd=ROOT,
-        env=os.environ | environment,
-        stdout=file,
-        stderr=subprocess.STDOUT,
-    )
-    return process, file
-
-
-def measurements(process, file):
-    """Returns what a contestant measured, or the last line of what it printed."""
-    process.wait()
-    file.seek(0)
-    lines = file.read().strip().splitlines() or ["It printed nothing."]
-    try:
-        return json.loads(lines[-1])
-    except ValueError:
-        return {"error": lines[-1]}
+def has(case, contestant):
+    """Returns whether a contestant has a case of its own."""
+    library, environment, _ = CONTESTANTS[contestant]
+    if library == "torch":  # ELECTRA alone, and it keeps all activations.
+        return case.system == "Electra" and not case.remat
+    # Relative positions are biases, which no kernel of attention knows.
+    return not (environment and case.system == "CocoLM")
 
 
 def main(settings):
+    """Measures what `settings` say, and writes it after each contestant."""
     cases = {
         name: case
         for name, case in (MINIATURE if settings.smoke else CASES).items()
         if not settings.cases or name.startswith(settings.cases)
     }
-    output = Path(settings.output)
-    folder = output / "processes"
-    folder.mkdir(parents=True, exist_ok=True)
-    for old in folder.iterdir():
-        old.unlink()
     pairs = [
         (name, contestant)
         for name, case in cases.items()
         for contestant in settings.contestants or CONTESTANTS
-        # The peer has ELECTRA alone, and keeps all activations.
-        if CONTESTANTS[contestant][0] != "torch"
-        or (case.system == "Electra" and not case.remat)
+        if has(case, contestant)
     ]
-    (folder / "expected").write_text(str(len(pairs)))
-    started = [
-        (*pair, *start(cases[pair[0]], pair[1], settings, folder)) for pair in pairs
-    ]
-    rows = []
-    for name, contestant, process, file in started:
-        measured = measurements(process, file)
-        rows.append({"case": name, "contestant": contestant} | measured)
-        print(f"{name}, {contestant}: {measured}", flush=True)
+    started = time.monotonic()
+    output = Path(settings.output)
+    output.mkdir(parents=True, exist_ok=True)
+    steps = 4 if settings.smoke else settings.steps
+    rows = {}
+
+    def worker(pair):
+        case, (_, environment, _) = cases[pair[0]], CONTESTANTS[pair[1]]
+        arguments = json.dumps(dataclasses.asdict(case)), pair[1], steps
+        log = output / f"{'_'.join(pair).replace(' ', '_')}.log"
+        return Worker("benchmarks.accelerator", arguments, log, environment)
+
+    def left(seconds):
+        return started + seconds - time.monotonic()
+
+    def measure(pair, worker, ready=False):
+        answer = None
+        if ready or worker.answer(left(settings.seconds)):
+            answer = worker.ask("measure", left(settings.seconds))
+        worker.end()
+        row = json.loads(answer) if answer else {"error": worker.last_line}
+        rows[pair] = {"case": pair[0], "contestant": pair[1]} | row
+        print(f"{', '.join(pair)}: {row}", flush=True)
+        write([rows[p] for p in pairs if p in rows], cases, output)
+
+    workers = {pair: worker(pair) for pair in pairs}
+    ready = [p for p in pairs if workers[p].answer(left(settings.patience))]
+    for pair in sorted(pairs, key=lambda pair: pair not in ready):
+        measure(pair, workers[pair], pair in ready)
+    for pair in pairs:
+        if "error" in rows[pair] and left(settings.seconds) > 0:
+            measure(pair, worker(pair))
+    print((output / "accelerator.md").read_text())
+
+
+def write(rows, cases, output):
+    """Writes the table, the numbers and the plot."""
     (output / "accelerator.json").write_text(json.dumps(rows, indent=1) + "\n")
-    text = table(rows, cases)
-    (output / "accelerator.md").write_text(text + "\n")
+    (output / "accelerator.md").write_text(table(rows, cases) + "\n")
     draw(rows, output / "accelerator.png")
-    print(text)
 
 
 def table(rows, cases):

@@ -1,8 +1,8 @@
-"""Draws runs of `benchmarks.on_device.train`, and prints what they came to.
+"""Draws runs of `benchmarks.on_device`, and prints what they came to.
 
     python -m benchmarks.on_device.draw RESULTS/*.jsonl --output RESULTS
 
-The table has the last measurement of each run.
+The table has the last measurement of each run, and of several seeds their range.
 """
 
 import dataclasses
@@ -25,7 +25,7 @@ class Drawing:
     """What to draw."""
 
     files: tyro.conf.Positional[tuple[str, ...]]
-    """What `train` wrote."""
+    """What `train` and `systems` wrote."""
     output: str
     """Directory of `curves.png` and `table.md`."""
 
@@ -34,7 +34,7 @@ def table(runs):
     """Returns what each run came to, in Markdown."""
     lines = [
         "| run | rate | beta_2 | updates | ms each | MLM loss | AUC | spread | dead |",
-        "|---|---:|---:|---:|---:|---:|---:|---:|---|",
+        "|---|---:|---:|---:|---:|---:|---:|---:|---:|",
     ]
     for settings, rows in runs:
         last = rows[-1]
@@ -42,10 +42,22 @@ def table(runs):
         lines.append(
             f"| {settings['name']} | {settings['learning_rate']:g} "
             f"| {settings['beta_2']:g} | {last['step']:,} | {milliseconds:.1f} "
-            f"| {last['mlm_loss']:.2f} | {last['rtd_auc']:.3f} "
-            f"| {last['token_spread']:.3f} | {'yes' if last['dead'] else 'no'} |"
+            f"| {shown(last, 'mlm_loss', 2)} | {shown(last, 'rtd_auc', 3)} "
+            f"| {shown(last, 'token_spread', 3)} "
+            f"| {sum(map(bool, seeds(last['dead'])))} of {len(seeds(last['dead']))} |"
         )
     return "\n".join(lines)
+
+
+def seeds(value):
+    """Returns the numbers of all seeds, a list."""
+    return value if isinstance(value, list) else [value]
+
+
+def shown(row, name, digits):
+    """Returns a measurement as text, empty where the system has none of it."""
+    values = sorted(f"{x:.{digits}f}" for x in seeds(row.get(name, [])))
+    return " to ".join(dict.fromkeys([*values[:1], *values[-1:]]))
 
 
 def draw(runs, path):
@@ -56,9 +68,12 @@ def draw(runs, path):
     for axis, (title, (name, logarithmic)) in zip(
         figure.subplots(2, 2).flat, PANELS.items(), strict=True
     ):
-        for settings, rows in runs:
-            steps, values = zip(*((r["step"], r[name]) for r in rows), strict=True)
-            axis.plot(steps, values, label=settings["name"])
+        for number, (settings, rows) in enumerate(runs):
+            if name in rows[0]:
+                steps = [row["step"] for row in rows]
+                values = [seeds(row[name]) for row in rows]
+                label = [settings["name"], *[None] * (len(values[0]) - 1)]
+                axis.plot(steps, values, color=f"C{number}", label=label)
         axis.set(
             title=title, xlabel="update", yscale="log" if logarithmic else "linear"
         )

@@ -116,5 +116,20 @@ def unpacked(path, ids_by_rank, length):
     return rows
 
 
+def inputs_of(rows, separate_id):
+    """Returns a model's inputs of examples, `[..., length]`, on JAX.
+
+    The second segment follows the first token of `separate_id`.
+    """
+    mask = (rows != 0).astype("int32")
+    ends = (rows == separate_id).astype("int32")
+    second = ends.cumsum(axis=-1) - ends > 0
+    return {
+        "token_ids": rows.astype("int32"),
+        "segment_ids": second.astype("int32") * mask,
+        "padding_mask": mask,
+    }
+
+
 if __name__ == "__main__":
     pack(tyro.cli(Packing, description=__doc__))

@@ -24,9 +24,9 @@ import keras
 import numpy as np
 import tyro
 
-from benchmarks.on_device.packed import unpack
+from benchmarks.on_device.measuring import measured
+from benchmarks.on_device.packed import inputs_of, unpack
 from keras_corrupt import tokenizers
-from keras_corrupt.encoders.token_spread import token_spread
 from keras_corrupt.models import Electra
 from keras_corrupt.objectives.one_state import why_dead
 from keras_corrupt.training.collapse import FIRST_JUDGED
@@ -170,29 +170,11 @@ class Programs:
         return jax.tree.map(float, self._measure(state[0], self.held_out))
 
     def _measured(self, trainable, held_out):
-        def test(metrics, rows):
-            state = trainable, self.first[1], metrics
-            logs, (_, _, metrics) = self.model.test_step(state, (self.inputs_of(rows),))
-            return [*metrics], logs
-
-        _, logs = jax.lax.scan(test, self.zero_metrics, held_out)
-        variables = zip(self.model.trainable_variables, trainable, strict=True)
-        inputs = self.inputs_of(held_out[0])
-        with keras.StatelessScope(state_mapping=[*variables]):
-            states = self.model.token_states(inputs)
-        spread = token_spread(states, inputs["padding_mask"]).mean()
-        return {"token_spread": spread, **jax.tree.map(lambda x: x[-1], logs)}
+        state = trainable, self.first[1], self.zero_metrics
+        return measured(self.model, state, self.inputs_of(held_out))
 
     def inputs_of(self, rows):
-        """Returns the model's inputs of examples; the second segment follows [SEP]."""
-        mask = (rows != 0).astype("int32")
-        ends = (rows == self.model.tokenizer.separate_id).astype("int32")
-        second = jnp.cumsum(ends, axis=1) - ends > 0
-        return {
-            "token_ids": rows.astype("int32"),
-            "segment_ids": second.astype("int32") * mask,
-            "padding_mask": mask,
-        }
+        return inputs_of(rows, self.model.tokenizer.separate_id)
 
     def of_preset(self, directory):
         """Returns the state before training, with the weights of a preset."""
@@ -237,7 +219,7 @@ class Order:
 def rates_of(run, step, number, steps):
     """Returns the rates of some updates after `step`: see `WarmupLinearDecay`."""
     done = np.arange(step, step + number)
-    rising = np.minimum(1.0, done / run.warmup_steps)
+    rising = np.minimum(1.0, done / max(run.warmup_steps, 1))
     falling = np.maximum(0.0, 1.0 - done / steps) if run.decays else 1.0
     return (run.learning_rate * rising * falling).astype("float32")
 

@@ -3,8 +3,9 @@
 cuDNN's kernel, as JAX calls it, draws the same dropout in every step. Ours draws by the
 step's seed. It has no biases of the logits.
 
-No GPU has run it yet, so that it is off unless the environment variable
-`KERAS_CORRUPT_DROPOUT_ATTENTION` is `kernel`.
+A GPU has run it with heads of 64 numbers (`benchmarks/results/accelerator_h200`), so
+that such heads use it. The environment variable `KERAS_CORRUPT_DROPOUT_ATTENTION` turns
+it on for all heads that it could compute, `kernel`, or off, `plain`.
 """
 
 import os
@@ -14,22 +15,28 @@ from keras import ops
 
 from keras_corrupt.devices import flash_attention
 
-#: The environment variable that turns the kernel on if it is "kernel".
+#: The environment variable that says which heads use the kernel.
 SWITCH = "KERAS_CORRUPT_DROPOUT_ATTENTION"
+#: Value of the variable -> sizes of the heads.
+_SIZES = {"": (64,), "kernel": (16, 32, 64, 128), "plain": ()}
 #: What `attention_kernels` computes at once, which imports JAX.
 _BLOCK = 64
-_SIZES = (16, 32, 64, 128)
 
 
 def applies(query):
-    """Returns whether there is a kernel for queries `[batch, length, heads, size]`."""
+    """Returns whether a kernel attends for queries `[batch, length, heads, size]`.
+
+    Raises:
+        ValueError: The environment variable has none of its values.
+    """
     length, _, size = query.shape[1:]
+    if (choice := os.environ.get(SWITCH, "")) not in _SIZES:
+        raise ValueError(f"{SWITCH} must be kernel, plain or not set; got {choice!r}.")
     return (
-        os.environ.get(SWITCH) == "kernel"
+        size in _SIZES[choice]
         and flash_attention.is_available()
         and keras.backend.standardize_dtype(query.dtype) in ("bfloat16", "float16")
         and length % _BLOCK == 0
-        and size in _SIZES
     )
 
 

@@ -102,18 +102,25 @@ def test_each_seed_drops_others():
 
 
 @pytest.mark.parametrize(
-    ("shape", "dtype", "applies"),
+    ("shape", "dtype", "chosen"),
     [
-        ((4, 128, 2, 64), "bfloat16", True),
-        ((4, 128, 2, 64), "float32", False),
-        ((4, 96, 2, 64), "bfloat16", False),
-        ((4, 128, 2, 48), "bfloat16", False),
+        ((4, 128, 2, 64), "bfloat16", ["", "kernel"]),
+        ((4, 128, 2, 32), "bfloat16", ["kernel"]),  # no GPU has run it
+        ((4, 128, 2, 64), "float32", []),
+        ((4, 96, 2, 64), "bfloat16", []),
+        ((4, 128, 2, 48), "bfloat16", []),
     ],
 )
-def test_what_it_has_a_kernel_for(monkeypatch, shape, dtype, applies):
+def test_what_it_has_a_kernel_for(monkeypatch, shape, dtype, chosen):
     query = ops.zeros(shape, dtype)
     assert not dropout_attention.applies(query)  # without a GPU
     monkeypatch.setattr(flash_attention, "is_available", lambda: True)
-    assert not dropout_attention.applies(query)  # not turned on
-    monkeypatch.setenv(dropout_attention.SWITCH, "kernel")
-    assert dropout_attention.applies(query) == applies
+    for choice in ("", "kernel", "plain"):
+        monkeypatch.setenv(dropout_attention.SWITCH, choice)
+        assert dropout_attention.applies(query) == (choice in chosen)
+
+
+def test_an_unknown_value_of_the_variable_is_an_error(monkeypatch):
+    monkeypatch.setenv(dropout_attention.SWITCH, "on")
+    with pytest.raises(ValueError, match="DROPOUT_ATTENTION must be kernel, plain or"):
+        dropout_attention.applies(ops.zeros((4, 128, 2, 64)))
