@@ -68,11 +68,12 @@ class Worker:
             seconds: How long to wait; forever if not given.
         """
         try:
-            return self._answers.get(
-                timeout=None if seconds is None else max(seconds, 0)
-            )
+            answer = self._answers.get(timeout=seconds and max(seconds, 0.01))
         except queue.Empty:
             return None
+        if answer is None:  # So it is for the next who asks.
+            self._answers.put(None)
+        return answer
 
     def ask(self, command, seconds=None):
         """Gives a command; returns what `answer` does."""

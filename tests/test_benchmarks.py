@@ -2,6 +2,7 @@ import importlib
 
 import pytest
 
+from benchmarks.workers import Worker
 from tests.conftest import ROOT
 
 PATHS = sorted(path.relative_to(ROOT) for path in ROOT.glob("benchmarks/**/*.py"))
@@ -16,3 +17,42 @@ def test_a_benchmark_finds_what_it_measures(path):
     except ModuleNotFoundError as error:
         if error.name not in ABSENT:
             raise
+
+
+WORKER = """
+import sys
+import time
+
+from benchmarks.workers import serve
+
+print("begins with", *sys.argv[1:])
+serve({
+    "add": lambda a, b: int(a) + int(b),
+    "sleep": lambda: time.sleep(60),
+    "fail": lambda: 1 / 0,
+})
+"""
+
+
+@pytest.fixture
+def worker(tmp_path):
+    (tmp_path / "adding.py").write_text(WORKER)
+    path = {"PYTHONPATH": str(tmp_path)}
+    worker = Worker("adding", ["a b", 3], tmp_path / "log", path)
+    yield worker
+    worker.end()
+
+
+def test_a_worker_answers_until_it_fails(worker):
+    assert worker.answer() == "ready"
+    assert worker.last_line == "begins with work a b 3"
+    assert worker.ask("add 2 3") == "5"
+    assert worker.ask("fail") is None
+    assert worker.ask("add 2 3") is None
+    assert worker.answer() is None
+    assert worker.last_line == "ZeroDivisionError: division by zero"
+
+
+def test_nobody_waits_for_a_worker_longer_than_wanted(worker):
+    assert worker.answer(60) == "ready"
+    assert worker.ask("sleep", 0.1) is None
