@@ -28,7 +28,7 @@ import tyro
 
 from benchmarks.on_device.measuring import measured
 from benchmarks.on_device.packed import inputs_of, unpack
-from benchmarks.on_device.train import Order, copied, rates_of, write_line
+from benchmarks.on_device.train import Order, rates_of, write_line
 from benchmarks.workers import Worker, serve
 from keras_corrupt import models, tokenizers
 from keras_corrupt.devices import flash_attention
@@ -255,7 +255,7 @@ class Training:
                     times = {"seconds": start - begun, "ms": 1000 * training / step}
                     write_line(file, {"step": step} | times | self.row(state, seen))
                     seen = []
-        self.programs.save(copied(state), output)
+        self.programs.save(state, output)
         return f"{steps:,} updates in {time.monotonic() - begun:.0f} s"
 
     def about(self, steps):
