@@ -14,7 +14,8 @@ FOLDER = "JAX_COMPILATION_CACHE_DIR"
 def keep():
     """Has JAX keep what it compiles for accelerators: a minute for ELECTRA-Small.
 
-    The folder is `keras_corrupt/compiled` in the user's cache. The environment variable
+    That is also what takes less than a second, which JAX would not keep by itself: each
+    shape of a weight has a program that draws its first values. The folder is `keras_corrupt/compiled` in the user's cache. The environment variable
     `JAX_COMPILATION_CACHE_DIR` names another one; an empty value turns it off. On CPUs
     the programs are of that one kind of processor, and compiling takes seconds.
     """
@@ -25,3 +26,4 @@ def keep():
     caches = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
     folder = Path(caches, "keras_corrupt", "compiled")
     jax.config.update("jax_compilation_cache_dir", str(folder))
+    jax.config.update("jax_persistent_cache_min_compile_time_secs", 0)

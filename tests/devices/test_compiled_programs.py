@@ -19,10 +19,14 @@ def test_programs_for_accelerators_are_kept(
     monkeypatch.delenv(compiled_programs.FOLDER, raising=False)
     if variable is not None:
         monkeypatch.setenv(compiled_programs.FOLDER, variable)
-    before = jax.config.jax_compilation_cache_dir
+    names = "jax_compilation_cache_dir", "jax_persistent_cache_min_compile_time_secs"
+    before = {name: getattr(jax.config, name) for name in names}
+    jax.config.update(names[1], 1)
     try:
         compiled_programs.keep()
         folder = str(tmp_path / "keras_corrupt" / "compiled")
         assert (jax.config.jax_compilation_cache_dir == folder) == kept
+        assert (jax.config.jax_persistent_cache_min_compile_time_secs == 0) == kept
     finally:
-        jax.config.update("jax_compilation_cache_dir", before)
+        for name, value in before.items():
+            jax.config.update(name, value)
