@@ -14,10 +14,11 @@ FOLDER = "JAX_COMPILATION_CACHE_DIR"
 def keep():
     """Has JAX keep what it compiles for accelerators: a minute for ELECTRA-Small.
 
-    That is also what takes less than a second, which JAX would not keep by itself: each
-    shape of a weight has a program that draws its first values. The folder is `keras_corrupt/compiled` in the user's cache. The environment variable
-    `JAX_COMPILATION_CACHE_DIR` names another one; an empty value turns it off. On CPUs
-    the programs are of that one kind of processor, and compiling takes seconds.
+    It keeps small programs, too, which JAX would not by itself: each shape of a weight
+    has a program that draws its first values. The folder is `keras_corrupt/compiled` in
+    the user's cache. The environment variable `JAX_COMPILATION_CACHE_DIR` names another
+    one; an empty value turns it off. On CPUs the programs are of that one kind of
+    processor, and compiling takes seconds.
     """
     if keras.backend.backend() != "jax" or not accelerators() or FOLDER in os.environ:
         return
