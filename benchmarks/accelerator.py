@@ -137,17 +137,15 @@ def ours(case, steps):
             start = time.perf_counter()
             _, state = jax.block_until_ready(compiled(state, several))
             times.append((time.perf_counter() - start) / at_once)
-        device = jax.devices()[0]
+        device, forward = jax.devices()[0], model.forward_flops(case.length)
+        memory = (device.memory_stats() or {}).get("peak_bytes_in_use", 0)
         return {
             "ms": 1e3 * by_fit,
             "device_ms": 1e3 * statistics.median(times),
             "first_step_s": first,
             "kernels": kernels_of_a_step(compiled.as_text()).total(),
-            "memory_gb": (device.memory_stats() or {}).get("peak_bytes_in_use", 0)
-            / 1e9,
-            "flops": training_flops(
-                model.forward_flops(case.length), case.batch_size, 1
-            ),
+            "memory_gb": memory / 1e9,
+            "flops": training_flops(forward, case.batch_size, 1),
             "peak_flops": peaks.peak_flops("mixed_bfloat16"),
             "at_once": at_once,
             "versions": f"{device.device_kind}, JAX {jax.__version__}, Keras "
@@ -184,13 +182,12 @@ def theirs(case, steps, mode):
             step()
             times.append(time.perf_counter() - start)
         on_gpu = device == "cuda"
-        memory = torch.cuda.max_memory_allocated() / 1e9 if on_gpu else 0.0
+        name = torch.cuda.get_device_name() if on_gpu else "cpu"
         return {
             "ms": 1e3 * statistics.median(times),
             "first_step_s": first,
-            "memory_gb": memory,
-            "versions": f"{torch.cuda.get_device_name() if on_gpu else 'cpu'}, "
-            f"PyTorch {torch.__version__}",
+            "memory_gb": torch.cuda.max_memory_allocated() / 1e9 if on_gpu else 0.0,
+            "versions": f"{name}, PyTorch {torch.__version__}",
         }
 
     return measured
@@ -200,8 +197,11 @@ def work(case, contestant, steps):
     """Compiles one contestant's step, and measures it when told to."""
     case, steps = Case(**json.loads(case)), int(steps)
     library, _, mode = CONTESTANTS[contestant]
-    own = ours(case, steps) if library != "torch" else theirs(case, steps, mode)
-    serve({"measure": lambda: json.dumps(own())})
+    if library == "torch":
+        measured = theirs(case, steps, mode)
+    else:
+        measured = ours(case, steps)
+    serve({"measure": lambda: json.dumps(measured())})
 
 
 # === Outside ===

@@ -43,12 +43,12 @@ def plain(query, key, value, mask, stays, rate):
     return jnp.einsum("bhqk,bkhd->bqhd", weights, value)
 
 
-def kept(rate, shape):
+def kept(rate, seed, shape):
     """Returns which weights stay: boolean `[batch, heads, length, length]`."""
     batch, length, heads, _ = shape
     rows = jnp.arange(batch * heads).reshape(batch, heads, 1, 1)
     places = jnp.arange(length)
-    return attention_kernels.kept(SEED, rows, places[:, None], places[None, :], rate)
+    return attention_kernels.kept(seed, rows, places[:, None], places[None, :], rate)
 
 
 def with_gradients(attend, weights):
@@ -85,7 +85,7 @@ def row(shape, settings):
     inputs = [jnp.asarray(array, "bfloat16") for array in inputs]
     lengths = rng.integers(shape[1] // 2, shape[1] + 1, shape[0])
     mask = jnp.asarray(np.arange(shape[1]) < lengths[:, None])[:, None, None]
-    stays, on_cpu = kept(settings.rate, shape), jax.default_backend() == "cpu"
+    stays, on_cpu = kept(settings.rate, SEED, shape), jax.default_backend() == "cpu"
     kernel = with_gradients(
         lambda *x: dropout_attention.attend(
             *x, mask, settings.rate, jnp.asarray(SEED), interpret=on_cpu

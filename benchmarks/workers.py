@@ -67,11 +67,13 @@ class Worker:
         Args:
             seconds: How long to wait; forever if not given.
         """
+        if seconds is not None:
+            seconds = max(seconds, 0)
         try:
-            answer = self._answers.get(timeout=seconds and max(seconds, 0.01))
+            answer = self._answers.get(timeout=seconds)
         except queue.Empty:
             return None
-        if answer is None:  # So it is for the next who asks.
+        if answer is None:  # It has ended, for whoever asks next, too.
             self._answers.put(None)
         return answer
 

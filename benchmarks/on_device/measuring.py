@@ -6,7 +6,7 @@ import keras
 from keras_corrupt.encoders.token_spread import token_spread
 
 
-def measured(model, state, inputs):
+def metrics_of(model, state, inputs):
     """Returns a model's metrics on held-out examples, and its `token_spread`.
 
     Args:

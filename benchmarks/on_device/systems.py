@@ -26,7 +26,7 @@ import keras
 import numpy as np
 import tyro
 
-from benchmarks.on_device.measuring import measured
+from benchmarks.on_device.measuring import metrics_of
 from benchmarks.on_device.packed import inputs_of, unpack
 from benchmarks.on_device.train import Order, rates_of, write_line
 from benchmarks.workers import Worker, serve
@@ -104,8 +104,6 @@ class Programs:
     """
 
     def __init__(self, run, settings, length, held_out):
-        # JAX cannot call cuDNN's with one mask for all heads and an axis of seeds.
-        flash_attention.is_available = lambda: False
         self.run, self.settings = run, settings
         states = []
         for seed in range(settings.seeds):
@@ -161,7 +159,7 @@ class Programs:
 
     def _measured(self, trainable, others, held_out):
         state = trainable, others, self.zero_metrics
-        return measured(self.model, state, self.inputs_of(held_out))
+        return metrics_of(self.model, state, self.inputs_of(held_out))
 
     def inputs_of(self, rows):
         return inputs_of(rows, self.model.tokenizer.separate_id)
@@ -283,6 +281,8 @@ class Training:
 
 def work(name, settings):
     """Compiles a run's programs, then does what it is told."""
+    # JAX cannot call cuDNN's with one mask for all heads and an axis of seeds.
+    flash_attention.is_available = lambda: False
     training = Training(chosen(settings)[name], settings)
     serve({"time": training.speed, "train": training.go})
 

@@ -24,7 +24,7 @@ import keras
 import numpy as np
 import tyro
 
-from benchmarks.on_device.measuring import measured
+from benchmarks.on_device.measuring import metrics_of
 from benchmarks.on_device.packed import inputs_of, unpack
 from keras_corrupt import tokenizers
 from keras_corrupt.models import Electra
@@ -171,7 +171,7 @@ class Programs:
 
     def _measured(self, trainable, held_out):
         state = trainable, self.first[1], self.zero_metrics
-        return measured(self.model, state, self.inputs_of(held_out))
+        return metrics_of(self.model, state, self.inputs_of(held_out))
 
     def inputs_of(self, rows):
         return inputs_of(rows, self.model.tokenizer.separate_id)

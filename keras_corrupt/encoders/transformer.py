@@ -46,9 +46,8 @@ class TransformerEncoder(TextModel):
         max_length: Number of positions, the longest sequence it can read.
         num_segments: Number of segment ids; 0 if they play no part.
         dropout: Dropout rate of the embeddings and of the sub-layers.
-        attention_dropout: Dropout rate of the attention probabilities. With 0, kernels
-            on accelerators with JAX need no array of `[length, length]`, nor do they
-            with dropout on NVIDIA GPUs, for heads of 64 numbers.
+        attention_dropout: Dropout rate of the attention probabilities. For kernels that
+            need no array of `[length, length]`, see `docs/devices.md`.
         initializer_range: Standard deviation of the initial weights.
         approximate_gelu: Whether the activation is gelu's tanh approximation, as in
             KerasHub, and not gelu itself, as in the released ELECTRA and in Hugging

@@ -22,25 +22,9 @@ SEED = np.array([7, 9], "uint32")
 
 def kept(rate, seed=SEED, shape=SHAPE):
     """Returns which weights stay: boolean `[batch, heads, length, length]`."""
-    import jax.numpy as jnp
+    from benchmarks import dropout_attention as benchmark
 
-    from keras_corrupt.devices import attention_kernels
-
-    batch, length, heads, _ = shape
-    numbers = jnp.arange(batch * heads).reshape(batch, heads, 1, 1)
-    positions = jnp.arange(length)
-    return np.array(
-        attention_kernels.kept(
-            seed, numbers, positions[:, None], positions[None, :], rate
-        )
-    )
-
-
-def plain(query, key, value, mask, stays, rate):
-    logits = ops.einsum("bqhd,bkhd->bhqk", query, key) / query.shape[-1] ** 0.5
-    weights = ops.softmax(ops.where(mask, logits, -1e9))
-    weights = ops.where(stays, weights / (1 - rate), 0.0)
-    return ops.einsum("bhqk,bkhd->bqhd", weights, value)
+    return np.array(benchmark.kept(rate, seed, shape))
 
 
 @pytest.mark.parametrize(
@@ -49,6 +33,8 @@ def plain(query, key, value, mask, stays, rate):
 )
 def test_it_attends_as_the_plain_form_with_the_same_mask(mask, distributed):
     import jax
+
+    from benchmarks.dropout_attention import plain
 
     rng = np.random.default_rng(0)
     query, key, value, weights = rng.normal(size=(4, *SHAPE)).astype("float32")

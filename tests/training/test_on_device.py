@@ -33,12 +33,9 @@ def examples(tmp_path, tokenizer):
 
 
 @ON_JAX
-def test_seeds_train_at_once_as_each_alone(examples, tmp_path, monkeypatch):
+def test_seeds_train_at_once_as_each_alone(examples, tmp_path):
     from benchmarks.on_device import systems
-    from keras_corrupt.devices import flash_attention
 
-    available = flash_attention.is_available
-    monkeypatch.setattr(flash_attention, "is_available", available)
     small = {"encoder": {"max_length": 6, "num_layers": 1}}
     run = systems.Run("run", "MaskedLM", "tiny", small, batch_size=2)
     settings = systems.Settings(str(tmp_path / "packed"), "", str(tmp_path))
