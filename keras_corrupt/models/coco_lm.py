@@ -28,26 +28,34 @@ from keras_corrupt.objectives.masked_tokens import MaskedTokens
 from keras_corrupt.objectives.replaced_tokens import Detections
 
 
-def _preset(size, vocabulary_size, num_buckets, max_distance, generator_layers):
-    relative = {"num_buckets": num_buckets, "max_distance": max_distance}
+def _preset(size, generator_layers, **discriminator):
     return {
-        "discriminator": {
-            **ENCODERS[size],
-            "vocabulary_size": vocabulary_size,
-            "relative_positions": relative,
-        },
+        "discriminator": {**ENCODERS[size], **discriminator},
         "generator": {"num_layers": generator_layers},
         "mask_rate": 0.15,
     }
 
 
-#: Sizes: Meng et al., 2021, section 4 and table 6 (`tiny` is ours). The auxiliary
-#: networks are as wide as the main ones, and have 1/3 or 1/4 of the layers.
+def _relative(num_buckets, max_distance):
+    return {"num_buckets": num_buckets, "max_distance": max_distance}
+
+
+#: Sizes: Meng et al., 2021, section 4 and table 6. The auxiliary networks are as wide as
+#: the main ones, and have 1/3 or 1/4 of the layers. `tiny` is ours; so are ModernBERT's
+#: parts, whose rotary positions take the place of relative ones.
 PRESETS = {
-    "tiny": _preset("tiny", 8192, 32, 128, generator_layers=1),
-    "base": _preset("base", 32_768, 32, 128, generator_layers=4),
-    "base_plus_plus": _preset("base", 64_000, 64, 128, generator_layers=4),
-    "large_plus_plus": _preset("large", 64_000, 128, 256, generator_layers=6),
+    "tiny": _preset("tiny", 1, relative_positions=_relative(32, 128)),
+    "base": _preset(
+        "base", 4, vocabulary_size=32_768, relative_positions=_relative(32, 128)
+    ),
+    "base_plus_plus": _preset(
+        "base", 4, vocabulary_size=64_000, relative_positions=_relative(64, 128)
+    ),
+    "large_plus_plus": _preset(
+        "large", 6, vocabulary_size=64_000, relative_positions=_relative(128, 256)
+    ),
+    "modern_tiny": _preset("modern_tiny", 1),
+    "modern_base": _preset("modern_base", 7),
 }
 
 #: `tied_embeddings` -> the embeddings that are the same variables in both networks.
