@@ -47,7 +47,7 @@ def kept(rate, seed, shape):
     """Returns which weights stay: boolean `[batch, heads, length, length]`."""
     batch, length, heads, _ = shape
     rows = jnp.arange(batch * heads).reshape(batch, heads, 1, 1)
-    places = jnp.arange(length)
+    places, seed = jnp.arange(length), jnp.array(seed)
     return attention_kernels.kept(seed, rows, places[:, None], places[None, :], rate)
 
 

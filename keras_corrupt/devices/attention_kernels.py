@@ -14,18 +14,13 @@ import jax.numpy as jnp
 from jax.experimental import pallas as pl
 from jax.experimental.pallas import triton
 
+from keras_corrupt.devices.hashed_dropout import mixed, threshold
+
 #: Queries and keys that a kernel computes with at once.
 BLOCK = 64
 
 #: What stands in the place of a hidden key's logit, as in the plain form.
 _HIDDEN = -1e9
-
-
-def mixed(x):
-    """Hashes 32 bits: "lowbias32" (Wellons, "Prospecting for Hash Functions", 2018)."""
-    x = (x ^ (x >> 16)) * jnp.uint32(0x7FEB352D)
-    x = (x ^ (x >> 15)) * jnp.uint32(0x846CA68B)
-    return x ^ (x >> 16)
 
 
 def kept(seed, number, queries, keys, rate):
@@ -44,7 +39,7 @@ def kept(seed, number, queries, keys, rate):
     number, queries, keys = (x.astype(jnp.uint32) for x in (number, queries, keys))
     row = mixed(mixed(seed[0] ^ mixed(number)) + queries)
     column = mixed(mixed(seed[1]) + keys)
-    return mixed(row ^ column) >= jnp.uint32(rate * 2**32)
+    return mixed(row ^ column) >= threshold(rate)
 
 
 @functools.partial(jax.custom_vjp, nondiff_argnums=(6, 7))
@@ -69,6 +64,9 @@ def attention(query, key, value, mask, texts, seed, rate, interpret=False):
     return _forward(query, key, value, mask, texts, seed, rate, interpret)[0]
 
 
+# Jitted, so that the layers of a network share one kernel: a program's start waits until
+# JAX has translated each for the GPU.
+@functools.partial(jax.jit, static_argnums=(6, 7))
 def _forward(query, key, value, mask, texts, seed, rate, interpret):
     inputs = query, key, value, mask, texts, seed
     batch, length, heads, _ = query.shape
@@ -80,6 +78,7 @@ def _forward(query, key, value, mask, texts, seed, rate, interpret):
     return output, (*inputs, output, *softmax)
 
 
+@functools.partial(jax.jit, static_argnums=(0, 1))
 def _backward(rate, interpret, kept_arrays, gradient):
     *inputs, output, largest, total = kept_arrays
     products = gradient.astype(jnp.float32) * output.astype(jnp.float32)

@@ -13,7 +13,7 @@ import os
 import keras
 from keras import ops
 
-from keras_corrupt.devices import flash_attention
+from keras_corrupt.devices import flash_attention, hardware_random
 
 #: The environment variable that says which heads use the kernel.
 SWITCH = "KERAS_CORRUPT_DROPOUT_ATTENTION"
@@ -61,9 +61,6 @@ def attend(query, key, value, mask, rate, seed, interpret=False):
 
     from keras_corrupt.devices.attention_kernels import attention
 
-    if jax.dtypes.issubdtype(seed.dtype, jax.dtypes.prng_key):
-        seed = jax.random.key_data(seed)
-
     def attend_texts(query, key, value, mask, texts, seed):
         return attention(query, key, value, mask, texts, seed, rate, interpret)
 
@@ -82,5 +79,5 @@ def attend(query, key, value, mask, rate, seed, interpret=False):
     return attend_texts(
         *(query, key, value, ops.cast(mask, "int8")),
         ops.arange(query.shape[0], dtype="int32"),
-        seed[:2],
+        hardware_random.seed_of(seed),
     )

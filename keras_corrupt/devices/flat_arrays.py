@@ -1,5 +1,6 @@
 """Many arrays as a few flat ones, with which a device computes in a few kernels."""
 
+import itertools
 import math
 
 from keras import ops
@@ -41,9 +42,8 @@ class FlatArrays:
         """Returns the arrays that were packed."""
         arrays = [None] * len(self.shapes)
         for flat, positions in zip(flat_arrays, self.positions.values(), strict=True):
-            start = 0
-            for i in positions:
-                end = start + math.prod(self.shapes[i])
-                arrays[i] = ops.reshape(flat[start:end], self.shapes[i])
-                start = end
+            sizes = [math.prod(self.shapes[i]) for i in positions]
+            ends = list(itertools.accumulate(sizes))[:-1]
+            for i, array in zip(positions, ops.split(flat, ends), strict=True):
+                arrays[i] = ops.reshape(array, self.shapes[i])
         return arrays

@@ -1,7 +1,7 @@
 """Random numbers by the generator that GPUs and TPUs have in hardware, on JAX.
 
 JAX's own generator, Threefry, computes some dozen integer operations for each number,
-and a training step draws one for each attention weight. XLA's `RngBitGenerator` is the
+and a training step draws one for each word that a sample could be. XLA's `RngBitGenerator` is the
 hardware's where there is one. Its numbers follow from the key alone, so that a run can
 be continued, but they are others on another kind of device.
 """
@@ -30,3 +30,12 @@ def key_of(seed):
     import jax
 
     return jax.random.wrap_key_data(jax.numpy.concatenate([seed, seed]), impl="rbg")
+
+
+def seed_of(key):
+    """Returns the seed, uint32 `[2]`, of a key or of what is a seed already."""
+    import jax
+
+    if jax.dtypes.issubdtype(key.dtype, jax.dtypes.prng_key):
+        key = jax.random.key_data(key)
+    return key[:2]

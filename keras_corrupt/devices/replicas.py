@@ -10,7 +10,7 @@ spans all devices, and on one device there is one replica; there all this is not
 import keras
 from keras import ops
 
-from keras_corrupt.devices import hardware_random
+from keras_corrupt.devices import hardware_random, hashed_dropout
 
 
 def _replica():
@@ -180,7 +180,11 @@ class Dropout(keras.layers.Layer):
         """Drops numbers of `x`, by a seed of `draw` if one is given."""
         if not training or not self.rate:
             return x
-        return keras.random.dropout(x, self.rate, seed=seed or self.seed_generator)
+        seed = seed or self.seed_generator
+        if keras.backend.backend() == "jax":
+            seed = hardware_random.seed_of(seed.next())
+            return hashed_dropout.dropped(x, self.rate, seed)
+        return keras.random.dropout(x, self.rate, seed=seed)
 
     def get_config(self):
         return {**super().get_config(), "rate": self.rate}

@@ -126,7 +126,7 @@ class CorrectiveDiscriminator(Discriminator):
         sequence_transform: Whether there is a `SequenceHead`.
     """
 
-    head_class = functools.partial(ReplacedTokenHead, transform=False)
+    head_class = staticmethod(functools.partial(ReplacedTokenHead, transform=False))
 
     def __init__(self, encoder, corrects=True, sequence_transform=False, **kwargs):
         super().__init__(encoder, **kwargs)

@@ -1,0 +1,71 @@
+import keras
+import numpy as np
+import pytest
+from keras import ops
+
+from keras_corrupt.devices.hashed_dropout import dropped
+from keras_corrupt.devices.replicas import Dropout
+
+pytestmark = pytest.mark.skipif(
+    keras.backend.backend() != "jax", reason="only JAX uses it"
+)
+
+SEED = np.array([7, 9], "uint32")
+
+
+def kept(rate, seed=SEED, shape=(16, 64, 128)):
+    """Returns which numbers stay, floats."""
+    found = dropped(ops.ones(shape), rate, ops.convert_to_tensor(seed))
+    return np.array(ops.cast(found > 0, "float32"), "float64")
+
+
+@pytest.mark.parametrize("rate", [0.1, 0.5])
+def test_the_rate_is_dropped_and_nothing_depends_on_its_neighbours(rate):
+    stays = kept(rate)
+    spread = (rate * (1 - rate)) ** 0.5
+    assert stays.mean() == pytest.approx(1 - rate, abs=5 * spread / stays.size**0.5)
+    for axis in range(3):
+        size = stays.shape[axis]
+        others = tuple(a for a in range(3) if a != axis)
+        error = spread / (stays.size / size) ** 0.5
+        np.testing.assert_allclose(stays.mean(axis=others), 1 - rate, atol=5 * error)
+        left, right = (np.take(stays, np.arange(size - 1) + i, axis) for i in (0, 1))
+        correlation = np.corrcoef(left.ravel(), right.ravel())[0, 1]
+        assert abs(correlation) < 5 / left.size**0.5
+
+
+def test_each_seed_drops_others():
+    # Draws of one generator, and of generators with neighbouring seeds.
+    seeds = [SEED + np.array(step, "uint32") for step in ((0, 0), (1, 0), (0, 1))]
+    found = [kept(0.5, seed).ravel() for seed in seeds]
+    for one, other in ((0, 1), (0, 2), (1, 2)):
+        assert (found[one] == found[other]).mean() == pytest.approx(0.5, abs=0.01)
+
+
+def test_what_stays_is_larger_and_has_its_gradient():
+    import jax
+
+    values = np.random.default_rng(0).normal(size=(64, 32)).astype("float32")
+    seed = ops.convert_to_tensor(SEED)
+
+    def total(x):
+        found = dropped(x, 0.25, seed)
+        return ops.sum(found), found
+
+    gradient, found = jax.grad(total, has_aux=True)(values)
+    stays = np.array(found) != 0
+    assert 0.7 < stays.mean() < 0.8
+    np.testing.assert_allclose(found, stays * values / 0.75, rtol=1e-6)
+    np.testing.assert_allclose(gradient, stays / 0.75, rtol=1e-6)
+
+
+def test_a_layer_draws_anew_and_repeats_a_seed():
+    layer, ones = Dropout(0.5, dtype="mixed_bfloat16"), ops.ones((8, 64), "bfloat16")
+    seed = layer.draw(training=True)
+    first, again, other = (
+        np.array(ops.cast(layer(ones, training=True, seed=s), "float32"))
+        for s in (seed, seed, None)
+    )
+    np.testing.assert_array_equal(first, again)
+    assert (first != other).any()
+    assert set(first.ravel()) == {0.0, 2.0}
