@@ -64,8 +64,8 @@ def attention(query, key, value, mask, texts, seed, rate, interpret=False):
     return _forward(query, key, value, mask, texts, seed, rate, interpret)[0]
 
 
-# Jitted, so that the layers of a network share one kernel: a program's start waits until
-# JAX has translated each for the GPU.
+# Jitted, so that a network's layers share one kernel: a program's start waits until JAX
+# has translated each for the GPU.
 @functools.partial(jax.jit, static_argnums=(6, 7))
 def _forward(query, key, value, mask, texts, seed, rate, interpret):
     inputs = query, key, value, mask, texts, seed
