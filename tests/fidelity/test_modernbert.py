@@ -1,7 +1,7 @@
 """Sizes of Warner et al., 2024, table 4, and of the released configuration."""
 
 from keras_corrupt.encoders import TransformerEncoder
-from keras_corrupt.models import Electra, MaskedLM, Teams
+from keras_corrupt.models import CocoLM, Electra, MaskedLM, Teams
 from keras_corrupt.models.weightless import weightless
 
 
@@ -9,6 +9,7 @@ def test_base_is_theirs():
     sizes = MaskedLM.presets["modern_base"]["encoder"]
     assert Electra.presets["modern_base"]["discriminator"] == sizes
     assert Teams.presets["modern_base"]["discriminator"] == sizes
+    assert CocoLM.presets["modern_base"]["discriminator"] == sizes
     with weightless():
         encoder = TransformerEncoder(**sizes)
     vocabulary, hidden, inner, layers = 50_368, 768, 2304 // 2, 22
