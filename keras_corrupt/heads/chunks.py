@@ -9,14 +9,12 @@ All but matrix products is computed in float32.
 import keras
 from keras import ops
 
+from keras_corrupt.corruption.sampling import draw_tokens
 from keras_corrupt.heads.softmax import (
     cross_entropy,
     cross_entropy_gradients,
     output_logits,
 )
-
-#: Tokens whose probabilities are added up before one of them is drawn.
-BLOCK = 256
 
 
 def log_probabilities(hidden, table, bias, token_ids, size):
@@ -79,9 +77,6 @@ def _gradients(hidden, table, bias, token_ids, upstream, size):
 def sample(hidden, table, bias, seed, size):
     """Draws a token at each position from its softmax; no gradient flows.
 
-    By the inverse of the cumulative distribution: first a block of tokens is drawn,
-    then one of its tokens, so that rare tokens have their share in float32 too.
-
     Args:
         hidden: `[batch, length, embedding]`.
         table: `[vocabulary, embedding]`, of the same type.
@@ -96,26 +91,9 @@ def sample(hidden, table, bias, seed, size):
     uniform = keras.random.uniform(shape, dtype="float32", seed=seed)
 
     def of_chunk(hidden, uniform):
-        logits = _logits(hidden, table, bias)
-        weights = ops.exp(logits - ops.max(logits, axis=-1, keepdims=True))
-        rest = -weights.shape[-1] % BLOCK
-        weights = ops.pad(weights, ((0, 0), (0, 0), (0, rest)))
-        blocks = ops.reshape(weights, (*ops.shape(weights)[:2], -1, BLOCK))
-        block = _draw(ops.sum(blocks, axis=-1), uniform[..., 0])
-        chosen = ops.take_along_axis(blocks, block[..., None, None], axis=2)[:, :, 0]
-        return block * BLOCK + _draw(chosen, uniform[..., 1])
+        return draw_tokens(_logits(hidden, table, bias), uniform)
 
     return _map(of_chunk, (ops.stop_gradient(hidden), uniform), size, "int32")
-
-
-def _draw(weights, uniform):
-    """Draws an index with the probabilities of the weights on the last axis."""
-    cumulative = ops.cumsum(weights, axis=-1)
-    total = cumulative[..., -1:]
-    passed = ops.sum(ops.cast(cumulative <= uniform[..., None] * total, "int32"), -1)
-    # Rounding may lead past the last index that has a weight.
-    last = ops.sum(ops.cast(cumulative < total, "int32"), -1)
-    return ops.minimum(passed, last)
 
 
 def top_k(hidden, table, bias, k, size):
