@@ -43,7 +43,8 @@ class FlatArrays:
         arrays = [None] * len(self.shapes)
         for flat, positions in zip(flat_arrays, self.positions.values(), strict=True):
             sizes = [math.prod(self.shapes[i]) for i in positions]
-            ends = list(itertools.accumulate(sizes))[:-1]
-            for i, array in zip(positions, ops.split(flat, ends), strict=True):
-                arrays[i] = ops.reshape(array, self.shapes[i])
+            starts = list(itertools.accumulate(sizes[:-1], initial=0))
+            _, *parts = ops.split(flat, starts)  # before the first there is nothing
+            for i, part in zip(positions, parts, strict=True):
+                arrays[i] = ops.reshape(part, self.shapes[i])
         return arrays

@@ -9,10 +9,10 @@ All but matrix products is computed in float32.
 import keras
 from keras import ops
 
-from keras_corrupt.corruption.sampling import draw_tokens
 from keras_corrupt.heads.softmax import (
     cross_entropy,
     cross_entropy_gradients,
+    draw,
     output_logits,
 )
 
@@ -91,7 +91,7 @@ def sample(hidden, table, bias, seed, size):
     uniform = keras.random.uniform(shape, dtype="float32", seed=seed)
 
     def of_chunk(hidden, uniform):
-        return draw_tokens(_logits(hidden, table, bias), uniform)
+        return draw(_logits(hidden, table, bias), uniform)
 
     return _map(of_chunk, (ops.stop_gradient(hidden), uniform), size, "int32")
 

@@ -1,11 +1,15 @@
-"""The softmax over the vocabulary: logits, the likeliest token, cross-entropy.
+"""The softmax over the vocabulary: logits, likely tokens, cross-entropy.
 
 Logits may be of any float type, and are computed with in float32.
 """
 
+import numpy as np
 from keras import ops
 
 from keras_corrupt.devices.guests import replaceable
+
+#: Tokens whose probabilities are added up before one of them is drawn.
+BLOCK = 256
 
 
 @replaceable
@@ -34,6 +38,44 @@ def likeliest(logits):
     """
     # Keras's argmax takes several passes over the vocabulary, for negative zeros.
     return ops.cast(ops.top_k(logits, 1)[1][..., 0], "int32")
+
+
+def draw(logits, uniform):
+    """Draws tokens from their softmax, by two random numbers each.
+
+    By the inverse of the cumulative distribution: first a block of tokens is drawn,
+    then one of its tokens, so that rare tokens have their share in float32, too.
+
+    Args:
+        logits: `[..., vocabulary]`.
+        uniform: float32 `[..., 2]`, from 0 to 1.
+
+    Returns:
+        int32 `[...]`.
+
+    >>> import numpy as np
+    >>> logits = np.log([0.2, 0.5, 0.3]).astype("float32")
+    >>> [int(draw(logits, np.array([0, u], "float32"))) for u in (0.1, 0.6, 0.9)]
+    [0, 1, 2]
+    """
+    logits = ops.cast(logits, "float32")
+    rest = [(0, 0)] * (len(logits.shape) - 1) + [(0, -logits.shape[-1] % BLOCK)]
+    logits = logits - ops.max(logits, axis=-1, keepdims=True)
+    logits = ops.pad(logits, rest, constant_values=-np.inf)
+    blocks = ops.reshape(logits, (*ops.shape(logits)[:-1], -1, BLOCK))
+    block = _index(ops.sum(ops.exp(blocks), axis=-1), uniform[..., 0])
+    chosen = ops.take_along_axis(blocks, block[..., None, None], axis=-2)
+    return block * BLOCK + _index(ops.exp(chosen[..., 0, :]), uniform[..., 1])
+
+
+def _index(weights, uniform):
+    """Draws an index with the probabilities of the weights on the last axis."""
+    cumulative = ops.cumsum(weights, axis=-1)
+    total = cumulative[..., -1:]
+    passed = ops.sum(ops.cast(cumulative <= uniform[..., None] * total, "int32"), -1)
+    # Rounding may lead past the last index that has a weight.
+    last = ops.sum(ops.cast(cumulative < total, "int32"), -1)
+    return ops.minimum(passed, last)
 
 
 @replaceable
