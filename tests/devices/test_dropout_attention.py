@@ -8,6 +8,7 @@ import pytest
 from keras import ops
 
 from keras_corrupt.devices import dropout_attention, flash_attention
+from tests.devices.conftest import check_that_places_are_independent
 
 pytestmark = pytest.mark.skipif(
     keras.backend.backend() != "jax", reason="the kernel is JAX's"
@@ -67,17 +68,8 @@ def test_it_attends_as_the_plain_form_with_the_same_mask(mask, distributed):
 
 @pytest.mark.parametrize("rate", [0.1, 0.5])
 def test_the_rate_is_dropped_and_nothing_depends_on_its_neighbours(rate):
-    stays = kept(rate, shape=(4, 256, 4, 1)).astype("float64")
-    spread = (rate * (1 - rate)) ** 0.5
-    assert stays.mean() == pytest.approx(1 - rate, abs=5 * spread / stays.size**0.5)
-    for axis in range(4):  # texts, heads, queries, keys
-        size = stays.shape[axis]
-        others = tuple(a for a in range(4) if a != axis)
-        error = spread / (stays.size / size) ** 0.5
-        np.testing.assert_allclose(stays.mean(axis=others), 1 - rate, atol=5 * error)
-        left, right = (np.take(stays, np.arange(size - 1) + i, axis) for i in (0, 1))
-        correlation = np.corrcoef(left.ravel(), right.ravel())[0, 1]
-        assert abs(correlation) < 5 / left.size**0.5
+    # texts, heads, queries, keys
+    check_that_places_are_independent(kept(rate, shape=(4, 256, 4, 1)), rate)
 
 
 def test_each_seed_drops_others():
