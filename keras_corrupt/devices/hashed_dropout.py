@@ -1,8 +1,8 @@
 """Dropout by a hash, on JAX: what is dropped follows from the seed and the place.
 
-Random numbers are arrays that a device writes, keeps for the backward pass and reads. A
-hash is computed where it is needed, twice, within the operations around it (Salmon et
-al., 2011, "Parallel random numbers: as easy as 1, 2, 3").
+Random numbers are arrays that a device writes, converts and reads. A hash is computed
+within the operations around it (Salmon et al., 2011, "Parallel random numbers: as easy
+as 1, 2, 3"). The backward pass has a Boolean for each number.
 """
 
 import numpy as np
@@ -25,7 +25,7 @@ def dropped(x, rate, seed):
     """Returns `x` with zeros where it is dropped, and else larger.
 
     Args:
-        x: Floats, at most 2^32.
+        x: Floats, at most 2^32 of them.
         rate: The fraction that is dropped, a float below 1.
         seed: uint32 `[2]`.
     """
