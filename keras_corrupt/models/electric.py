@@ -118,7 +118,11 @@ class Electric(GeneratorDiscriminator):
         return -self.discriminator(inputs)
 
     def detect(self, inputs):
-        """Returns the logits of "a sample" of a text as it is; see the base class."""
+        """Returns the logits of "a sample" of a text as it is; see the base class.
+
+        A sample means one of its own noise model: a word that this would hardly draw at
+        its place, such as a random one, counts as genuine.
+        """
         inputs = self.text_inputs(inputs)
         states = self.generator.predict_on_batch(inputs)
         log_q = self.generator.head.log_probabilities(states, inputs["token_ids"])
