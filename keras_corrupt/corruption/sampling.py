@@ -21,9 +21,17 @@ def sample_tokens(logits, seed):
     Returns:
         int32 `[batch, masked]`.
     """
-    shape = (*ops.shape(logits)[:-1], 2)
-    uniform = keras.random.uniform(shape, dtype="float32", seed=seed)
-    return draw(ops.stop_gradient(logits), uniform)
+    if keras.backend.backend() == "jax":
+        # JAX's own `categorical` draws a random number for each word.
+        shape = (*ops.shape(logits)[:-1], 2)
+        uniform = keras.random.uniform(shape, dtype="float32", seed=seed)
+        return draw(ops.stop_gradient(logits), uniform)
+    rows = ops.reshape(ops.cast(logits, "float32"), (-1, logits.shape[-1]))
+    ids = keras.random.categorical(rows, 1, dtype="int32", seed=seed)
+    # Logits that are not numbers make TensorFlow draw an id past the end; the loss
+    # will tell, if the embedding does not fail first.
+    ids = ops.minimum(ids, logits.shape[-1] - 1)
+    return ops.reshape(ids, ops.shape(logits)[:-1])
 
 
 @replaceable

@@ -1,4 +1,4 @@
-"""Dropout by a hash, on JAX: what is dropped follows from the seed and the place.
+"""Dropout by a hash of the seed and of a number's place, on JAX.
 
 Random numbers are arrays that a device writes, converts and reads. A hash is computed
 within the operations around it (Salmon et al., 2011, "Parallel random numbers: as easy
@@ -17,7 +17,7 @@ def mixed(x):
 
 
 def threshold(rate):
-    """Returns the least hash, uint32, of what stays."""
+    """Returns the least hash, uint32, of a number that stays."""
     return np.uint32(rate * 2**32)
 
 

@@ -41,8 +41,8 @@ def _relative(num_buckets, max_distance):
 
 
 #: Sizes: Meng et al., 2021, section 4 and table 6. The auxiliary networks are as wide
-#: as the main ones, and have 1/3 or 1/4 of the layers. `tiny` is ours; so are
-#: ModernBERT's parts, whose rotary positions take the place of relative ones.
+#: as the main ones, and have 1/3 or 1/4 of the layers. `tiny`, with a half, is ours; so
+#: are ModernBERT's parts, whose rotary positions take the place of relative ones.
 PRESETS = {
     "tiny": _preset("tiny", 1, relative_positions=_relative(32, 128)),
     "base": _preset(

@@ -120,8 +120,8 @@ class Electric(GeneratorDiscriminator):
     def detect(self, inputs):
         """Returns the logits of "a sample" of a text as it is; see the base class.
 
-        A sample means one of its own noise model: a word that this would hardly draw at
-        its place, such as a random one, counts as genuine.
+        A sample is a word that the model's own generator drew. A word that it would
+        hardly draw at its place, such as a random one, counts as genuine.
         """
         inputs = self.text_inputs(inputs)
         states = self.generator.predict_on_batch(inputs)

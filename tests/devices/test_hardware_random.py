@@ -40,6 +40,16 @@ def test_dropout_and_samples_have_their_rates():
     np.testing.assert_allclose(np.bincount(drawn) / 20000, [0.5, 0.3, 0.2], atol=0.015)
 
 
+def test_dropout_is_the_same_as_without_it(monkeypatch):
+    found = []
+    for used in (True, False):
+        monkeypatch.setattr(hardware_random, "is_used", lambda used=used: used)
+        dropout = Dropout(0.3)
+        dropout.seed_generator = SeedGenerator(7)
+        found.append(np.array(dropout(np.ones((10, 20), "float32"), training=True)))
+    np.testing.assert_array_equal(*found)
+
+
 def test_a_model_trains_with_it(sizes, inputs):
     model = Electra(**sizes)
     model.compile(keras.optimizers.Adam(1e-3))

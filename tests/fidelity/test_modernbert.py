@@ -9,9 +9,11 @@ def test_base_is_theirs():
     sizes = MaskedLM.presets["modern_base"]["encoder"]
     assert Electra.presets["modern_base"]["discriminator"] == sizes
     assert Teams.presets["modern_base"]["discriminator"] == sizes
-    assert CocoLM.presets["modern_base"]["discriminator"] == sizes
     with weightless():
         encoder = TransformerEncoder(**sizes)
+        coco_lm = CocoLM.from_preset("modern_base")
+    assert coco_lm.encoder.architecture == encoder.architecture
+    assert coco_lm.generator.encoder.num_layers == 7
     vocabulary, hidden, inner, layers = 50_368, 768, 2304 // 2, 22
     layer = 4 * hidden**2 + 3 * hidden * inner + 2 * hidden
     assert encoder.count_params() == (vocabulary + 1) * hidden + layers * layer
