@@ -314,10 +314,12 @@ def main(settings):
         for name in chosen(settings)
     }
     ready = [name for name, worker in workers.items() if tell(name, worker.answer())]
-    if settings.seconds:
+    if settings.seconds and ready:
         train(ready, workers, settings, tell)
     for worker in workers.values():
         worker.end()
+    if len(ready) < len(workers):
+        raise SystemExit(f"Not all got ready; see {output}/*.log.")
 
 
 def train(names, workers, settings, tell):

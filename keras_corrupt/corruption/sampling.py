@@ -5,6 +5,7 @@ import numpy as np
 from keras import ops
 
 from keras_corrupt.devices.guests import replaceable
+from keras_corrupt.devices.hashed_random import uniform
 from keras_corrupt.heads.softmax import draw
 
 
@@ -23,9 +24,8 @@ def sample_tokens(logits, seed):
     """
     if keras.backend.backend() == "jax":
         # JAX's own `categorical` draws a random number for each word.
-        shape = (*ops.shape(logits)[:-1], 2)
-        uniform = keras.random.uniform(shape, dtype="float32", seed=seed)
-        return draw(ops.stop_gradient(logits), uniform)
+        drawn = uniform((*ops.shape(logits)[:-1], 2), seed)
+        return draw(ops.stop_gradient(logits), drawn)
     rows = ops.reshape(ops.cast(logits, "float32"), (-1, logits.shape[-1]))
     ids = keras.random.categorical(rows, 1, dtype="int32", seed=seed)
     # Logits that are not numbers make TensorFlow draw an id past the end; the loss
@@ -51,9 +51,9 @@ def sample_negatives(logits, target_ids, num_negatives, seed):
     Returns:
         int32 `[batch, masked, num_negatives]`, in the order of the draws.
     """
-    uniform = keras.random.uniform(ops.shape(logits), seed=seed, dtype="float32")
-    # Uniform draws may be 0, whose logarithm is infinite.
-    gumbel = -ops.log(-ops.log(ops.maximum(uniform, 1e-30)))
+    drawn = uniform(ops.shape(logits), seed)
+    # Draws may be 0, whose logarithm is infinite.
+    gumbel = -ops.log(-ops.log(ops.maximum(drawn, 1e-30)))
     noisy = ops.cast(logits, "float32") + gumbel
     return hardest_negatives(noisy, target_ids, num_negatives)
 

@@ -14,7 +14,7 @@ import jax.numpy as jnp
 from jax.experimental import pallas as pl
 from jax.experimental.pallas import triton
 
-from keras_corrupt.devices.hashed_dropout import mixed, threshold
+from keras_corrupt.devices.hashed_random import mixed, threshold
 
 #: Queries and keys that a kernel computes with at once.
 BLOCK = 64

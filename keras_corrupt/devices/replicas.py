@@ -10,7 +10,7 @@ spans all devices, and on one device there is one replica; there all this is not
 import keras
 from keras import ops
 
-from keras_corrupt.devices import hardware_random, hashed_dropout
+from keras_corrupt.devices import hardware_random, hashed_random
 
 
 def _replica():
@@ -183,7 +183,7 @@ class Dropout(keras.layers.Layer):
         seed = seed or self.seed_generator
         if keras.backend.backend() == "jax":
             seed = hardware_random.seed_of(seed.next())
-            return hashed_dropout.dropped(x, self.rate, seed)
+            return hashed_random.dropped(x, self.rate, seed)
         return keras.random.dropout(x, self.rate, seed=seed)
 
     def get_config(self):

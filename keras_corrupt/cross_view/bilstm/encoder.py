@@ -11,6 +11,7 @@ from keras_corrupt.cross_view.bilstm.lstm import (
 )
 from keras_corrupt.cross_view.bilstm.word_embeddings import WordEmbeddings
 from keras_corrupt.cross_view.noise import with_noise
+from keras_corrupt.devices.hashed_random import uniform
 from keras_corrupt.devices.replicas import SeedGenerator
 
 
@@ -82,11 +83,9 @@ class RowDropout(keras.layers.Layer):
     def call(self, x, rates):
         """Returns `x`, `[batch, ..., size]`, at the rates `[batch]`."""
         rates = ops.reshape(rates, (-1, *[1] * (len(x.shape) - 1)))
-        rates = ops.cast(rates, x.dtype)
-        drawn = keras.random.uniform(
-            ops.shape(x), dtype=x.dtype, seed=self.seed_generator
-        )
-        return ops.where(drawn >= rates, x / (1.0 - rates), 0.0)
+        rates = ops.cast(rates, "float32")
+        stays = uniform(ops.shape(x), self.seed_generator) >= rates
+        return ops.where(stays, x / ops.cast(1.0 - rates, x.dtype), 0.0)
 
 
 @keras.saving.register_keras_serializable(package="keras_corrupt")

@@ -1,6 +1,7 @@
 import keras
 import numpy as np
 import pytest
+from keras import ops
 
 from keras_corrupt.cross_view.bilstm.encoder import (
     BidirectionalLSTM,
@@ -129,6 +130,14 @@ def test_each_sentence_has_its_own_dropout():
         np.testing.assert_allclose(
             found[row][found[row] > 0], 1 / (1 - rate), rtol=1e-5
         )
+
+
+def test_half_precision_does_not_change_the_rate():
+    # bfloat16 has 128 numbers between a half and 1: drawn in it, 0.195 would stay.
+    x = ops.ones((1, 1000, 1000), "bfloat16")
+    found = RowDropout(dtype="bfloat16")(x, np.array([0.8], "float32"))
+    assert found.dtype == x.dtype
+    assert np.array(found != 0).mean() == pytest.approx(0.2, abs=0.002)
 
 
 def test_parameters_are_counted():

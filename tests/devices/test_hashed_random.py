@@ -3,7 +3,7 @@ import numpy as np
 import pytest
 from keras import ops
 
-from keras_corrupt.devices.hashed_dropout import dropped
+from keras_corrupt.devices.hashed_random import dropped, uniform
 from keras_corrupt.devices.replicas import Dropout
 from tests.devices.conftest import check_that_places_are_independent
 
@@ -60,3 +60,13 @@ def test_a_layer_draws_anew_and_repeats_a_seed():
     np.testing.assert_array_equal(first, again)
     assert (first != other).any()
     assert set(first.ravel()) == {0.0, 2.0}
+
+
+def test_uniform_numbers_are_flat_and_new_in_each_draw():
+    generator = keras.random.SeedGenerator(3)
+    first, second = (np.array(uniform((400, 250), generator)) for _ in range(2))
+    assert first.dtype == np.float32 and 0 <= first.min() and first.max() < 1
+    for drawn in (first, second, (first + second) % 1):
+        counts = np.histogram(drawn, 100, (0, 1))[0]
+        chi2 = ((counts - 1000) ** 2 / 1000).sum()
+        assert chi2 < 99 + 5 * np.sqrt(198)
