@@ -6,7 +6,7 @@
 
 import lazy_loader
 
-from keras_corrupt import cpu_kernels
+from keras_corrupt import cpu_kernels, gpu_kernels
 from keras_corrupt.convert import foreign
 from keras_corrupt.devices.guests import register_guest
 from keras_corrupt.presets.locations import register_source
@@ -37,4 +37,5 @@ __getattr__, __dir__, __all__ = lazy_loader.attach(
 __all__ += ["__version__"]
 
 register_guest(cpu_kernels.replacements)
+register_guest(gpu_kernels.replacements)
 register_source(foreign)

@@ -37,6 +37,7 @@ ROOMS = (
     "convert",
     "evaluation",
     "cpu_kernels",
+    "gpu_kernels",
     "cli",
 )
 

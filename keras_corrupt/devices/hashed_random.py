@@ -24,15 +24,20 @@ def threshold(rate):
     return np.uint32(rate * 2**32)
 
 
-def hashes(shape, seed):
-    """Returns uint32 of a shape, at most 2^32 of them.
+def hashed(places, seed):
+    """Returns a hash, uint32, for each place.
 
     Args:
-        shape: Ints.
-        seed: uint32 `[2]`.
+        places: uint32 `[...]`.
+        seed: Two of uint32.
     """
-    places = ops.reshape(ops.arange(np.prod(shape), dtype="uint32"), shape)
     return mixed(mixed(places + mixed(seed[0])) ^ mixed(seed[1]))
+
+
+def hashes(shape, seed):
+    """Returns the hashes of all places of an array, at most 2^32 of them."""
+    places = ops.reshape(ops.arange(np.prod(shape), dtype="uint32"), shape)
+    return hashed(places, seed)
 
 
 def dropped(x, rate, seed):

@@ -94,11 +94,25 @@ class SelfAttention(keras.layers.Layer):
         Returns:
             `[batch, length, hidden]`.
         """
-        batch, length, hidden = ops.shape(x)
+        projected = (dense(x) for dense in (self.query, self.key, self.value))
+        attended = self.attended(*projected, mask, bias, training, seed)
+        return self.output_projection(attended)
+
+    def attended(self, query, key, value, mask, bias, training, seed):
+        """Returns what the heads attend to, `[batch, length, hidden]`.
+
+        Args:
+            query: What `query` made of the input, `[batch, length, hidden]`.
+            key: Likewise.
+            value: Likewise.
+            mask: See `call`.
+            bias: Likewise.
+            training: Likewise.
+            seed: Likewise.
+        """
+        batch, length, hidden = ops.shape(query)
         heads = batch, length, self.num_heads, hidden // self.num_heads
-        query, key, value = (
-            ops.reshape(dense(x), heads) for dense in (self.query, self.key, self.value)
-        )
+        query, key, value = (ops.reshape(x, heads) for x in (query, key, value))
         if self.rotary is not None:
             query, key = self.rotary(query), self.rotary(key)
         seed = seed or self.dropout.draw(training)
@@ -122,7 +136,7 @@ class SelfAttention(keras.layers.Layer):
             attend = keras.remat(attend)
         biases = () if bias is None else (bias,)
         context = attend(query, key, value, *biases)
-        return self.output_projection(ops.reshape(context, (batch, length, hidden)))
+        return ops.reshape(context, (batch, length, hidden))
 
     def flops(self, length, has_bias=False, training=False):
         """Counts one sequence, forward; `has_bias` says whether logits get a bias."""
