@@ -9,9 +9,10 @@ first those that were ready within `--patience`. Who fails beside the others, fo
 of memory say, has a second try alone. The command ends after `--seconds`, whoever is
 left.
 
-Ours is the public `fit` with as many updates in a program as a recipe makes there. A
-second row has the plain form of attention (`KERAS_CORRUPT_DROPOUT_ATTENTION`). The peer
-is Hugging Face's ELECTRA by `torch.compile`, also with CUDA graphs.
+Ours is the public `fit` with as many updates in a program as a recipe makes there. Two
+further rows have the plain form of attention (`KERAS_CORRUPT_DROPOUT_ATTENTION`), and
+kernels for layers (`KERAS_CORRUPT_LAYER_KERNELS`). The peer is Hugging Face's ELECTRA
+by `torch.compile`, also with CUDA graphs.
 
 It writes `accelerator.md`, `accelerator.json` and a plot. *On the device* is the time
 of a step in the compiled program alone; the host takes the rest of the time of `fit`.
@@ -30,6 +31,7 @@ import tyro
 from benchmarks.workers import Worker, serve
 
 PLAIN = {"KERAS_CORRUPT_DROPOUT_ATTENTION": "plain"}
+LAYERS = {"KERAS_CORRUPT_LAYER_KERNELS": "on"}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -58,6 +60,7 @@ MINIATURE = {
 CONTESTANTS = {
     "ours": ("keras_corrupt", {}, None),
     "ours, plain attention": ("keras_corrupt", PLAIN, None),
+    "ours, kernels for layers": ("keras_corrupt", LAYERS, None),
     "PyTorch": ("torch", {}, "default"),
     "PyTorch, CUDA graphs": ("torch", {}, "reduce-overhead"),
 }
@@ -211,6 +214,8 @@ def has(case, contestant):
     """Returns whether a contestant has a case of its own."""
     library, environment, _ = CONTESTANTS[contestant]
     if library == "torch":  # ELECTRA alone, and it keeps all activations.
+        return case.system == "Electra" and not case.remat
+    if environment is LAYERS:
         return case.system == "Electra" and not case.remat
     # Relative positions are biases, which no kernel of attention knows.
     return not (environment and case.system == "CocoLM")

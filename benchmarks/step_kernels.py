@@ -3,6 +3,7 @@
     pip install -e '.[test]' jax-cuda12-plugin jax-cuda12-pjrt nvidia-cuda-nvcc-cu12
     python -m benchmarks.step_kernels --output RESULTS
     python -m benchmarks.step_kernels --output RESULTS --attention plain
+    python -m benchmarks.step_kernels --output RESULTS --layers kernels
 
 The step is the one of a training run on JAX, within a program of several, compiled for
 an H100 that need not be there (`--target h100`) or for this machine's CPU (`--target
@@ -29,6 +30,7 @@ from jax.experimental import topologies
 
 import keras_corrupt
 from benchmarks.kernels import kernels_of_a_step
+from keras_corrupt import gpu_kernels
 from keras_corrupt.devices import (
     dropout_attention,
     flash_attention,
@@ -74,6 +76,8 @@ class Settings:
     """Tokens of a sequence."""
     attention: Literal["kernel", "plain"] = "kernel"
     """Whether attention with dropout is a kernel, where there is one for it."""
+    layers: Literal["plain", "kernels"] = "plain"
+    """Whether layers are `gpu_kernels`, which are off unless asked for."""
     dtype: str = "mixed_bfloat16"
     """Precision."""
     target: Literal["h100", "cpu"] = "h100"
@@ -84,9 +88,9 @@ def training_program(settings):
     """Returns the function of two updates and the shapes of its arguments."""
     # What a GPU would answer.
     hardware_random.is_used = lambda: True
-    has_kernel = settings.target == "h100" and settings.attention == "kernel"
-    flash_attention.is_available = lambda: has_kernel
+    flash_attention.is_available = lambda: settings.target == "h100"
     os.environ[dropout_attention.SWITCH] = settings.attention
+    os.environ[gpu_kernels.SWITCH] = "on" if settings.layers == "kernels" else "off"
     cls = getattr(keras_corrupt.models, settings.system)
     model = cls.from_preset(settings.size, dtype=settings.dtype)
     model.compile(AdamW(1e-4, global_clipnorm=1.0), jit_compile=True)
@@ -131,15 +135,17 @@ def main(settings):
     counts = kernels_of_a_step(compiled(function, arguments, settings.target))
     lines = [
         f"{settings.system} {settings.size}, {settings.batch} x {settings.length}, "
-        f"{settings.dtype}, attention: {settings.attention}; {settings.target}, JAX "
-        f"{jax.__version__}: {counts.total()} kernels a step\n",
+        f"{settings.dtype}, attention: {settings.attention}, layers: "
+        f"{settings.layers}; {settings.target}, JAX {jax.__version__}: "
+        f"{counts.total()} kernels a step\n",
         "| kernel | number |",
         "|---|---:|",
         *(f"| {name} | {number} |" for name, number in counts.most_common()),
     ]
     output = Path(settings.output)
     output.mkdir(parents=True, exist_ok=True)
-    parts = settings.system, settings.size, settings.target, settings.attention
+    parts = [settings.system, settings.size, settings.target, settings.attention]
+    parts += ["layers"] * (settings.layers == "kernels")
     (output / f"{'_'.join(parts).lower()}.md").write_text("\n".join(lines) + "\n")
     print("\n".join(lines))
 

@@ -43,7 +43,7 @@ def kept(seed, number, queries, keys, rate):
 
 
 @functools.partial(jax.custom_vjp, nondiff_argnums=(6, 7))
-def attention(query, key, value, mask, texts, seed, rate, interpret=False):
+def attention(query, key, value, mask, first, seed, rate, interpret=False):
     """Attends with dropout of the weights.
 
     Args:
@@ -53,7 +53,7 @@ def attention(query, key, value, mask, texts, seed, rate, interpret=False):
         value: Likewise.
         mask: int8, `[batch, heads, length, length]`, where each of the first three may
             be 1 instead; 0 hides a key.
-        texts: int32 `[batch]`, the texts' numbers in the whole batch.
+        first: int32 `[1]`, the first text's number in the whole batch.
         seed: uint32 `[2]`.
         rate: The fraction that is dropped, a float below 1.
         interpret: Whether to compute without a GPU, slowly.
@@ -61,14 +61,14 @@ def attention(query, key, value, mask, texts, seed, rate, interpret=False):
     Returns:
         `[batch, length, heads, size]`.
     """
-    return _forward(query, key, value, mask, texts, seed, rate, interpret)[0]
+    return _forward(query, key, value, mask, first, seed, rate, interpret)[0]
 
 
 # Jitted, so that a network's layers share one kernel: a program's start waits until JAX
 # has translated each for the GPU.
 @functools.partial(jax.jit, static_argnums=(6, 7))
-def _forward(query, key, value, mask, texts, seed, rate, interpret):
-    inputs = query, key, value, mask, texts, seed
+def _forward(query, key, value, mask, first, seed, rate, interpret):
+    inputs = query, key, value, mask, first, seed
     batch, length, heads, _ = query.shape
     # Each query's largest logit, and the sum of its weights relative to that one.
     number = jax.ShapeDtypeStruct((batch, heads, length), jnp.float32)
@@ -140,15 +140,15 @@ class _Head:
     """What a kernel reads of one text's head.
 
     Args:
-        refs: References to query, key, value, mask, texts and seed.
+        refs: References to query, key, value, mask, first and seed.
         rate: The fraction that is dropped.
         heads: Number of heads.
     """
 
     def __init__(self, refs, rate, heads):
-        self.query, self.key, self.value, self.mask, texts, seed = refs
+        self.query, self.key, self.value, self.mask, first, seed = refs
         self.seed = seed[0], seed[1]
-        self.number = texts[pl.program_id(0)] * heads + pl.program_id(1)
+        self.number = (first[0] + pl.program_id(0)) * heads + pl.program_id(1)
         self.rate = rate
         self.scale = self.query.shape[-1] ** -0.5
         self.blocks = self.query.shape[0] // BLOCK

@@ -11,6 +11,7 @@ it on for all heads that it could compute, `kernel`, or off, `plain`.
 import os
 
 import keras
+import numpy as np
 from keras import ops
 
 from keras_corrupt.devices import flash_attention, hardware_random
@@ -61,16 +62,19 @@ def attend(query, key, value, mask, rate, seed, interpret=False):
 
     from keras_corrupt.devices.attention_kernels import attention
 
-    def attend_texts(query, key, value, mask, texts, seed):
-        return attention(query, key, value, mask, texts, seed, rate, interpret)
+    def attend_texts(query, key, value, mask, first, seed):
+        return attention(query, key, value, mask, first, seed, rate, interpret)
 
-    distribution = keras.distribution.distribution()
+    distribution, first = keras.distribution.distribution(), np.zeros(1, "int32")
     if distribution is not None:  # Each device computes its own texts.
+        mesh = distribution.device_mesh.backend_mesh
+        devices = mesh.shape[distribution.batch_dim_name]
+        first = np.arange(devices, dtype="int32") * (query.shape[0] // devices)
         rows = jax.sharding.PartitionSpec(distribution.batch_dim_name)
         whole = jax.sharding.PartitionSpec()
         attend_texts = jax.shard_map(
             attend_texts,
-            mesh=distribution.device_mesh.backend_mesh,
+            mesh=mesh,
             in_specs=(rows, rows, rows, rows, rows, whole),
             out_specs=rows,
             check_vma=False,
@@ -78,6 +82,6 @@ def attend(query, key, value, mask, rate, seed, interpret=False):
         mask = ops.broadcast_to(mask, (query.shape[0], *mask.shape[1:]))
     return attend_texts(
         *(query, key, value, ops.cast(mask, "int8")),
-        ops.arange(query.shape[0], dtype="int32"),
+        first,
         hardware_random.seed_of(seed),
     )

@@ -54,17 +54,16 @@ class Dense(keras.layers.Dense):
 
     @replaceable
     def call(self, inputs, training=None):
-        products = ops.matmul(inputs, self.kernel)
+        again = training and self.remat
+        from_products = keras.remat(self.from_products) if again else self.from_products
+        return from_products(ops.matmul(inputs, self.kernel))
 
-        def activate(products):
-            shifted = ops.cast(products, "float32")
-            if self.use_bias:
-                shifted = shifted + ops.cast(self.bias, "float32")
-            return ops.cast(self.activated(shifted), products.dtype)
-
-        if training and self.remat:
-            activate = keras.remat(activate)
-        return activate(products)
+    def from_products(self, products):
+        """Returns the output, from the products of inputs and weights."""
+        shifted = ops.cast(products, "float32")
+        if self.use_bias:
+            shifted = shifted + ops.cast(self.bias, "float32")
+        return ops.cast(self.activated(shifted), products.dtype)
 
     def activated(self, x):
         """Returns the output, float32, of the product with the bias added."""

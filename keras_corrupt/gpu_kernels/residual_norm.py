@@ -9,7 +9,6 @@ import functools
 
 import jax
 import jax.numpy as jnp
-import numpy as np
 from jax.experimental import pallas as pl
 from jax.experimental.pallas import triton
 
@@ -21,16 +20,14 @@ ROWS = 4
 SUMMED = 64
 
 
-@functools.partial(jax.custom_vjp, nondiff_argnums=(6, 7, 8))
-def residual_norm(x, y, bias, gamma, beta, seed, epsilon, rate, interpret=False):
+@functools.partial(jax.custom_vjp, nondiff_argnums=(4, 5, 6))
+def residual_norm(x, y, vectors, seed, epsilon, rate, interpret=False):
     """Layer norm of `x + dropout(y + bias)`, all computed in float32.
 
     Args:
         x: `[rows, hidden]`; `rows` is a multiple of `SUMMED`.
         y: `[rows, hidden]`.
-        bias: `[hidden]`.
-        gamma: `[hidden]`, the norm's factor.
-        beta: `[hidden]`, the norm's shift.
+        vectors: float32 `[3, hidden]`: the bias, the norm's factor, its shift.
         seed: uint32 `[2]`.
         epsilon: Added to the variance.
         rate: The fraction that is dropped, a float below 1.
@@ -39,20 +36,19 @@ def residual_norm(x, y, bias, gamma, beta, seed, epsilon, rate, interpret=False)
     Returns:
         An array like `x`.
     """
-    return _forward(x, y, bias, gamma, beta, seed, epsilon, rate, interpret)[0]
+    return _forward(x, y, vectors, seed, epsilon, rate, interpret)[0]
 
 
 # Jitted, so that a network's layers share one kernel: a program's start waits until JAX
 # has translated each for the GPU.
-@functools.partial(jax.jit, static_argnums=(6, 7, 8))
-def _forward(x, y, bias, gamma, beta, seed, epsilon, rate, interpret):
+@functools.partial(jax.jit, static_argnums=(4, 5, 6))
+def _forward(x, y, vectors, seed, epsilon, rate, interpret):
     rows, hidden = x.shape
     block = pl.BlockSpec((ROWS, hidden), lambda i: (i, 0))
-    vector = pl.BlockSpec((hidden,), lambda i: (0,))
     out, unit, factor = pl.pallas_call(
         functools.partial(_forward_kernel, epsilon=epsilon, rate=rate),
         grid=rows // ROWS,
-        in_specs=[block, block, vector, vector, vector, _whole(seed)],
+        in_specs=[block, block, _whole(vectors), _whole(seed)],
         out_specs=[block, block, pl.BlockSpec((ROWS,), lambda i: (i,))],
         out_shape=[
             jax.ShapeDtypeStruct(x.shape, x.dtype),
@@ -60,14 +56,13 @@ def _forward(x, y, bias, gamma, beta, seed, epsilon, rate, interpret):
             jax.ShapeDtypeStruct((rows,), jnp.float32),
         ],
         **_compiled("residual_norm", interpret),
-    )(x, y, bias, gamma, beta, seed)
-    dtypes = [np.zeros(0, vector.dtype) for vector in (bias, gamma, beta)]
-    return out, (unit, factor, gamma, seed, dtypes)
+    )(x, y, vectors, seed)
+    return out, (unit, factor, vectors, seed)
 
 
 @functools.partial(jax.jit, static_argnums=(0, 1, 2))
 def _backward(epsilon, rate, interpret, kept, gradient):
-    unit, factor, gamma, seed, dtypes = kept
+    unit, factor, vectors, seed = kept
     rows, hidden = unit.shape
     block = pl.BlockSpec((SUMMED, hidden), lambda i: (i, 0))
     dx, dy, sums = pl.pallas_call(
@@ -77,7 +72,7 @@ def _backward(epsilon, rate, interpret, kept, gradient):
             block,
             block,
             pl.BlockSpec((SUMMED,), lambda i: (i,)),
-            pl.BlockSpec((hidden,), lambda i: (0,)),
+            _whole(vectors),
             _whole(seed),
         ],
         out_specs=[block, block, pl.BlockSpec((None, 3, hidden), lambda i: (i, 0, 0))],
@@ -87,16 +82,15 @@ def _backward(epsilon, rate, interpret, kept, gradient):
             jax.ShapeDtypeStruct((rows // SUMMED, 3, hidden), jnp.float32),
         ],
         **_compiled("residual_norm_gradients", interpret),
-    )(gradient, unit, factor, gamma, seed)
-    vectors = zip(sums.sum(axis=0), dtypes, strict=True)
-    return dx, dy, *(vector.astype(like.dtype) for vector, like in vectors), None
+    )(gradient, unit, factor, vectors, seed)
+    return dx, dy, sums.sum(axis=0), None
 
 
 residual_norm.defvjp(_forward, _backward)
 
 
-def _whole(seed):
-    return pl.BlockSpec(seed.shape, lambda i: (0,))
+def _whole(array):
+    return pl.BlockSpec(array.shape, lambda i: (0,) * array.ndim)
 
 
 def _compiled(name, interpret):
@@ -121,11 +115,11 @@ def _stays(seed, first_row, part, hidden, rate):
     return hashed(places, (seed[0], seed[1])) >= threshold(rate)
 
 
-def _forward_kernel(x, y, bias, gamma, beta, seed, out, unit, factor, *, epsilon, rate):
+def _forward_kernel(x, y, vectors, seed, out, unit, factor, *, epsilon, rate):
     hidden, first_row = x.shape[-1], pl.program_id(0) * ROWS
     parts, added = _parts(hidden), []
     for part in parts:
-        change = y[:, part].astype(jnp.float32) + bias[part].astype(jnp.float32)
+        change = y[:, part].astype(jnp.float32) + vectors[0, part]
         if rate:
             stays = _stays(seed, first_row, part, hidden, rate)
             change = jnp.where(stays, change / (1.0 - rate), 0.0)
@@ -137,12 +131,11 @@ def _forward_kernel(x, y, bias, gamma, beta, seed, out, unit, factor, *, epsilon
     for part, each in zip(parts, centred, strict=True):
         each = each * scale[:, None]
         unit[:, part] = each.astype(unit.dtype)
-        shifted = each * gamma[part].astype(jnp.float32)
-        shifted += beta[part].astype(jnp.float32)
+        shifted = each * vectors[1, part] + vectors[2, part]
         out[:, part] = shifted.astype(out.dtype)
 
 
-def _backward_kernel(gradient, unit, factor, gamma, seed, dx, dy, sums, *, rate):
+def _backward_kernel(gradient, unit, factor, vectors, seed, dx, dy, sums, *, rate):
     hidden, first_row = unit.shape[-1], pl.program_id(0) * SUMMED
     parts = _parts(hidden)
 
@@ -152,8 +145,7 @@ def _backward_kernel(gradient, unit, factor, gamma, seed, dx, dy, sums, *, rate)
         shifts = [gradient[rows, part].astype(jnp.float32) for part in parts]
         units = [unit[rows, part].astype(jnp.float32) for part in parts]
         inner = [
-            shift * gamma[part].astype(jnp.float32)
-            for shift, part in zip(shifts, parts, strict=True)
+            shift * vectors[1, part] for shift, part in zip(shifts, parts, strict=True)
         ]
         pairs = zip(inner, units, strict=True)
         mean = sum(g.sum(axis=1) for g in inner)[:, None] / hidden

@@ -1,6 +1,7 @@
 """A Transformer layer."""
 
 import jax.numpy as jnp
+import keras
 from keras import ops
 
 from keras_corrupt.devices.hardware_random import seed_of
@@ -26,14 +27,15 @@ def transformer_layer(layer, x, mask, bias=None, training=False, interpret=False
 
     def add(x, y, dense, norm, seed):
         """Adds the product of a sub-layer's last layer, and normalises the sum."""
-        vectors = map(ops.convert_to_tensor, (dense.bias, norm.gamma, norm.beta))
+        vectors = dense.bias, norm.gamma, norm.beta
+        vectors = ops.stack([ops.cast(vector, "float32") for vector in vectors])
         seed, rate = (
             (seed_of(seed.next()), layer.dropout.rate)
             if seed
             else (jnp.zeros(2, jnp.uint32), 0.0)
         )
         rows = [ops.reshape(each, (-1, layer.hidden_size)) for each in (x, y)]
-        found = residual_norm(*rows, *vectors, seed, norm.epsilon, rate, interpret)
+        found = residual_norm(*rows, vectors, seed, norm.epsilon, rate, interpret)
         return ops.reshape(found, ops.shape(x))
 
     output = layer.attention.output_projection
@@ -41,7 +43,10 @@ def transformer_layer(layer, x, mask, bias=None, training=False, interpret=False
     y = ops.matmul(context, output.kernel)
     x = add(x, y, output, layer.attention_norm, seeds[1])
     output = layer.feedforward_output
-    y = ops.matmul(layer.intermediate(x, training=training), output.kernel)
+    products = ops.matmul(x, layer.intermediate.kernel)
+    # Again in the backward pass, which then reads half as much.
+    inner = keras.remat(layer.intermediate.from_products)(products)
+    y = ops.matmul(inner, output.kernel)
     return add(x, y, output, layer.feedforward_norm, seeds[2])
 
 

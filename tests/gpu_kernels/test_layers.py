@@ -78,12 +78,11 @@ def test_half_precision_rounds_inputs_and_outputs_alone():
         x, y, weights = (ops.cast(ops.cast(r, "bfloat16"), dtype) for r in rows)
 
         def loss(*inputs):
-            found = residual_norm(*inputs, seed, 1e-12, 0.1, True)
+            found = residual_norm(*inputs, seed, 1e-12, 0.1, interpret=True)
             return ops.sum(ops.cast(found * weights, "float32")), found
 
-        inputs = x, y, *ops.cast(vectors, "float32")
-        step = jax.value_and_grad(loss, (0, 1, 2, 3, 4), has_aux=True)
-        (_, found), gradients = step(*inputs)
+        step = jax.value_and_grad(loss, (0, 1, 2), has_aux=True)
+        (_, found), gradients = step(x, y, ops.cast(vectors, "float32"))
         return found, *gradients
 
     for found, exact in zip(step("bfloat16"), step("float32"), strict=True):

@@ -6,7 +6,7 @@ import keras
 import numpy as np
 import pytest
 
-from keras_corrupt import models
+from keras_corrupt import gpu_kernels, models
 from keras_corrupt.devices import (
     dropout_attention,
     flash_attention,
@@ -131,6 +131,25 @@ def test_attention_is_cudnns_where_it_has_a_kernel(changes, dtype, layers, an_h1
         assert program.count(f"@{call}(") == layers
 
 
+def triton_kernels(changes, length, hidden_size=32):
+    """Returns how many kernels of Pallas a step has, lowered for an H100."""
+    import jax
+    from jax.sharding import AbstractDevice, AbstractMesh, AxisType
+
+    encoder = {"max_length": 64, "num_heads": 2, "hidden_size": hidden_size}
+    model = models.MaskedLM(
+        {**ENCODER, **encoder, **changes}, **IDS, dtype="mixed_bfloat16"
+    )
+    call = "__gpu$xla.gpu.triton"
+    checks = [jax.export.DisabledSafetyCheck.custom_call(call)]
+    device = AbstractDevice("NVIDIA H100", num_cores=132, platform="gpu")
+    # Pallas asks it what it computes on.
+    mesh = AbstractMesh((1,), ("device",), (AxisType.Auto,), abstract_device=device)
+    scope = jax.sharding.use_abstract_mesh(mesh)
+    batch = (make_inputs(length=length),)
+    return lowered(model, batch, ["cuda"], checks, scope).count(f"@{call}(")
+
+
 @pytest.mark.parametrize(
     ("changes", "length", "kernels"),
     [
@@ -144,21 +163,27 @@ def test_attention_is_cudnns_where_it_has_a_kernel(changes, dtype, layers, an_h1
 def test_attention_with_dropout_is_a_kernel_where_there_is_one(
     changes, length, kernels, an_h100, monkeypatch
 ):
-    import jax
-    from jax.sharding import AbstractDevice, AbstractMesh, AxisType
-
     monkeypatch.setenv(dropout_attention.SWITCH, "kernel")
-    encoder = {**ENCODER, "max_length": 64, "num_heads": 2, "hidden_size": 32}
-    model = models.MaskedLM({**encoder, **changes}, **IDS, dtype="mixed_bfloat16")
-    call = "__gpu$xla.gpu.triton"
-    checks = [jax.export.DisabledSafetyCheck.custom_call(call)]
-    device = AbstractDevice("NVIDIA H100", num_cores=132, platform="gpu")
-    # Pallas asks it what it computes on.
-    mesh = AbstractMesh((1,), ("device",), (AxisType.Auto,), abstract_device=device)
-    scope = jax.sharding.use_abstract_mesh(mesh)
-    batch = (make_inputs(length=length),)
-    program = lowered(model, batch, ["cuda"], checks, scope)
-    assert program.count(f"@{call}(") == kernels
+    assert triton_kernels(changes, length) == kernels
+
+
+@pytest.mark.parametrize(
+    ("changes", "length", "kernels"),
+    [
+        ({"num_layers": 3}, 64, 2),  # forward and backward, which all layers call
+        ({"num_layers": 3}, 60, 0),
+        ({"norm": "pre"}, 64, 0),
+        ({"remat": "layer"}, 64, 0),
+        ({"hidden_size": 32}, 64, 0),
+    ],
+)
+def test_a_layer_has_kernels_where_they_are_asked_for(
+    changes, length, kernels, an_h100, monkeypatch
+):
+    monkeypatch.setenv(dropout_attention.SWITCH, "plain")
+    assert triton_kernels(changes, length, hidden_size=64) == 0
+    monkeypatch.setenv(gpu_kernels.SWITCH, "on")
+    assert triton_kernels(changes, length, hidden_size=64) == kernels
 
 
 @pytest.mark.parametrize(
