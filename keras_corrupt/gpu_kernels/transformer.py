@@ -29,11 +29,8 @@ def transformer_layer(layer, x, mask, bias=None, training=False, interpret=False
         """Adds the product of a sub-layer's last layer, and normalises the sum."""
         vectors = dense.bias, norm.gamma, norm.beta
         vectors = ops.stack([ops.cast(vector, "float32") for vector in vectors])
-        seed, rate = (
-            (seed_of(seed.next()), layer.dropout.rate)
-            if seed
-            else (jnp.zeros(2, jnp.uint32), 0.0)
-        )
+        seed = seed_of(seed.next()) if seed else jnp.zeros(2, "uint32")
+        rate = layer.dropout.rate if training else 0.0
         rows = [ops.reshape(each, (-1, layer.hidden_size)) for each in (x, y)]
         found = residual_norm(*rows, vectors, seed, norm.epsilon, rate, interpret)
         return ops.reshape(found, ops.shape(x))
