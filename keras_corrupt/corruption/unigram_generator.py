@@ -4,6 +4,9 @@ import keras
 import numpy as np
 from keras import ops
 
+from keras_corrupt.devices import hashed_random
+from keras_corrupt.heads.softmax import draw_by_weights
+
 
 class UnigramGenerator(keras.layers.Layer):
     """Draws tokens from the same distribution everywhere (Clark's thesis, 5.3.2).
@@ -42,14 +45,8 @@ class UnigramGenerator(keras.layers.Layer):
         Returns:
             int32 `[batch, masked]`.
         """
-        counts = ops.convert_to_tensor(self.counts)
-        # What does not occur is never drawn: as log(0), but a number.
-        logits = ops.where(counts > 0, ops.log(ops.maximum(counts, 1e-30)), -1e30)
-        shape = ops.shape(positions)
-        ids = keras.random.categorical(
-            logits[None, :], shape[0] * shape[1], dtype="int32", seed=seed
-        )
-        return ops.reshape(ids, shape)
+        drawn = hashed_random.uniform((*ops.shape(positions), 2), seed)
+        return draw_by_weights(ops.convert_to_tensor(self.counts), drawn)
 
     def has_counts(self):
         """Returns whether any token can be drawn."""

@@ -1,9 +1,9 @@
 """Random numbers by the generator that GPUs and TPUs have in hardware, on JAX.
 
-JAX's own generator, Threefry, computes some dozen integer operations for each number,
-and a step draws one for each word that a sample could be. XLA's `RngBitGenerator` is
-the hardware's where there is one. Its numbers follow from the key alone, so that a run
-can be continued, but they are others on another kind of device.
+JAX's own generator, Threefry, computes some dozen integer operations for each number.
+XLA's `RngBitGenerator` is the hardware's where there is one. Its numbers follow from
+the key alone, so that a run can be continued, but they are others on another kind of
+device.
 """
 
 import functools

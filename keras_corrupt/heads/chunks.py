@@ -6,9 +6,9 @@ The results of a chunk's logits are kept, the logits are not: no pass has an arr
 All but matrix products is computed in float32.
 """
 
-import keras
 from keras import ops
 
+from keras_corrupt.devices.hashed_random import uniform
 from keras_corrupt.heads.softmax import (
     cross_entropy,
     cross_entropy_gradients,
@@ -87,13 +87,12 @@ def sample(hidden, table, bias, seed, size):
     Returns:
         int32 `[batch, length]`.
     """
-    shape = (*ops.shape(hidden)[:2], 2)
-    uniform = keras.random.uniform(shape, dtype="float32", seed=seed)
+    drawn = uniform((*ops.shape(hidden)[:2], 2), seed)
 
-    def of_chunk(hidden, uniform):
-        return draw(_logits(hidden, table, bias), uniform)
+    def of_chunk(hidden, drawn):
+        return draw(_logits(hidden, table, bias), drawn)
 
-    return _map(of_chunk, (ops.stop_gradient(hidden), uniform), size, "int32")
+    return _map(of_chunk, (ops.stop_gradient(hidden), drawn), size, "int32")
 
 
 def top_k(hidden, table, bias, k, size):

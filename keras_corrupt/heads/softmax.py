@@ -59,13 +59,38 @@ def draw(logits, uniform):
     [0, 1, 2]
     """
     logits = ops.cast(logits, "float32")
-    rest = [(0, 0)] * (len(logits.shape) - 1) + [(0, -logits.shape[-1] % BLOCK)]
     logits = logits - ops.max(logits, axis=-1, keepdims=True)
-    logits = ops.pad(logits, rest, constant_values=-np.inf)
-    blocks = ops.reshape(logits, (*ops.shape(logits)[:-1], -1, BLOCK))
+    blocks = _blocks(logits, -np.inf)
     block = _index(ops.sum(ops.exp(blocks), axis=-1), uniform[..., 0])
     chosen = ops.take_along_axis(blocks, block[..., None, None], axis=-2)
     return block * BLOCK + _index(ops.exp(chosen[..., 0, :]), uniform[..., 1])
+
+
+def draw_by_weights(weights, uniform):
+    """Draws tokens as often as their weights say; see `draw`.
+
+    Args:
+        weights: float32 `[vocabulary]`, none below 0.
+        uniform: float32 `[..., 2]`, from 0 to 1.
+
+    Returns:
+        int32 `[...]`.
+
+    >>> import numpy as np
+    >>> uniform = np.array([[0, 0.1], [0, 0.6], [0, 0.9]], "float32")
+    >>> np.array(draw_by_weights(np.array([2.0, 5.0, 3.0]), uniform)).tolist()
+    [0, 1, 2]
+    """
+    blocks = _blocks(ops.cast(weights, "float32"), 0.0)
+    block = _index(ops.sum(blocks, axis=-1), uniform[..., 0])
+    return block * BLOCK + _index(ops.take(blocks, block, axis=0), uniform[..., 1])
+
+
+def _blocks(x, filling):
+    """Divides the last axis into blocks, the last one filled up."""
+    rest = [(0, 0)] * (len(x.shape) - 1) + [(0, -x.shape[-1] % BLOCK)]
+    x = ops.pad(x, rest, constant_values=filling)
+    return ops.reshape(x, (*ops.shape(x)[:-1], -1, BLOCK))
 
 
 def _index(weights, uniform):

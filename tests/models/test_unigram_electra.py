@@ -1,8 +1,10 @@
 """ELECTRA with uniform and unigram generators (Clark's thesis, 5.3.2)."""
 
+import keras
 import numpy as np
 import pytest
 
+from keras_corrupt.corruption.unigram_generator import UnigramGenerator
 from keras_corrupt.encoders import TransformerEncoder
 from keras_corrupt.models import UnigramElectra, load_preset
 from keras_corrupt.models.weightless import weightless
@@ -33,6 +35,22 @@ def test_samples_are_as_frequent_as_in_the_text(own_sizes, noise, dtype):
     # Five standard deviations of a frequency; what does not occur has none.
     margin = 5 * np.sqrt(expected * (1 - expected) / draws)
     assert (np.abs(frequencies - expected) <= margin).all()
+
+
+def test_tokens_of_a_large_vocabulary_are_as_frequent():
+    # More than are drawn at once, some of which never occur.
+    counts = np.arange(700.0) % 7
+    counts[256:512] = 0
+    generator = UnigramGenerator(700)
+    generator.counts.assign(counts)
+    positions = np.zeros((100, 1000), "int32")
+    found = generator.sample(positions, keras.random.SeedGenerator(3))
+    found = np.bincount(np.array(found).ravel(), minlength=700)
+    expected = 100_000 * counts / counts.sum()
+    assert not found[counts == 0].any()
+    occurs = expected > 0
+    chi2 = ((found - expected)[occurs] ** 2 / expected[occurs]).sum()
+    assert chi2 < occurs.sum() + 5 * np.sqrt(2 * occurs.sum())
 
 
 def test_loss_equals_numpy(own_sizes, inputs):
