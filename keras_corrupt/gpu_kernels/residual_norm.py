@@ -17,7 +17,7 @@ from keras_corrupt.devices.hashed_random import hashed, threshold
 #: Rows that a kernel computes with at once.
 ROWS = 4
 #: Rows whose gradients of the vectors are added up in one kernel.
-SUMMED = 64
+SUMMED = 32
 
 
 @functools.partial(jax.custom_vjp, nondiff_argnums=(4, 5, 6))

@@ -22,9 +22,13 @@ class TranslationConfig(CrossViewConfig):
     primary decoder learns from itself: the thesis's baseline (4.3.2)."""
     beam_size: int = 10
     """Translations that beam search keeps, to learn from and in the end."""
-    length_penalty: float = 0.0
+    cross_view_weight: float = 0.1
+    """What the loss on what has no translation, a sum over all modules, counts beside
+    that on translations. 1 is the thesis's, whose runs are many times longer."""
+    length_penalty: float = 0.6
     """How much beam search corrects for a translation's length; 0, as in the thesis,
-    not at all. Wu et al. (2016) use 0.2."""
+    not at all, and what is learned gets shorter and shorter. Wu et al. (2016) use
+    0.2."""
     attention_dropout: float = 0.5
     """The rate at which attention weights are dropped; the thesis names none."""
     label_smoothing: float = 0.0
