@@ -93,7 +93,8 @@ def test_a_step_of_cross_view_training_lowers(make):
     model = make(dtype="mixed_bfloat16")
     program = lowered(model, one_batch(model, sentences_of(4)[0]), ["cuda", "tpu"])
     assert "callback" not in program
-    assert "stablehlo.rng_bit_generator" in program
+    # A parser draws dropout alone.
+    assert ("stablehlo.rng_bit_generator" in program) == (make is not make_parser)
 
 
 @pytest.fixture
