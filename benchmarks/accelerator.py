@@ -213,9 +213,8 @@ def work(case, contestant, steps):
 def has(case, contestant):
     """Returns whether a contestant has a case of its own."""
     library, environment, _ = CONTESTANTS[contestant]
-    if library == "torch":  # ELECTRA alone, and it keeps all activations.
-        return case.system == "Electra" and not case.remat
-    if environment is LAYERS:
+    # ELECTRA alone, which keeps all activations.
+    if library == "torch" or environment is LAYERS:
         return case.system == "Electra" and not case.remat
     # Relative positions are biases, which no kernel of attention knows.
     return not (environment and case.system == "CocoLM")

@@ -1,7 +1,7 @@
 """Bias, dropout, residual and layer norm as Pallas kernels, forward and backward.
 
-Each reads and writes an array once. The backward kernel adds up the gradients of the
-vectors over some rows; one further sum is over those. Which numbers are dropped follows
+Each reads and writes an array once. The backward kernel adds up the gradients of bias
+and norm over some rows, and XLA adds up these sums. Which numbers are dropped follows
 from the hash of `devices.hashed_random`, and is not kept.
 """
 
@@ -50,11 +50,7 @@ def _forward(x, y, vectors, seed, epsilon, rate, interpret):
         grid=rows // ROWS,
         in_specs=[block, block, _whole(vectors), _whole(seed)],
         out_specs=[block, block, pl.BlockSpec((ROWS,), lambda i: (i,))],
-        out_shape=[
-            jax.ShapeDtypeStruct(x.shape, x.dtype),
-            jax.ShapeDtypeStruct(x.shape, x.dtype),
-            jax.ShapeDtypeStruct((rows,), jnp.float32),
-        ],
+        out_shape=[_like(x), _like(x), jax.ShapeDtypeStruct((rows,), jnp.float32)],
         **_compiled("residual_norm", interpret),
     )(x, y, vectors, seed)
     return out, (unit, factor, vectors, seed)
@@ -77,8 +73,8 @@ def _backward(epsilon, rate, interpret, kept, gradient):
         ],
         out_specs=[block, block, pl.BlockSpec((None, 3, hidden), lambda i: (i, 0, 0))],
         out_shape=[
-            jax.ShapeDtypeStruct(unit.shape, unit.dtype),
-            jax.ShapeDtypeStruct(unit.shape, unit.dtype),
+            _like(unit),
+            _like(unit),
             jax.ShapeDtypeStruct((rows // SUMMED, 3, hidden), jnp.float32),
         ],
         **_compiled("residual_norm_gradients", interpret),
@@ -87,6 +83,10 @@ def _backward(epsilon, rate, interpret, kept, gradient):
 
 
 residual_norm.defvjp(_forward, _backward)
+
+
+def _like(array):
+    return jax.ShapeDtypeStruct(array.shape, array.dtype)
 
 
 def _whole(array):

@@ -4,7 +4,8 @@ from keras_corrupt.encoders.transformer_layer import TransformerLayer
 from keras_corrupt.gpu_kernels.residual_norm import SUMMED
 from keras_corrupt.gpu_kernels.transformer import transformer_layer
 
-#: The least width whose parts of a row are worth a kernel: a multiple of it.
+#: Widths that the kernels compute are multiples of it: they divide a row into parts
+#: whose sizes are powers of 2, and small parts would be many.
 WIDTH = 64
 
 

@@ -66,6 +66,19 @@ def test_it_attends_as_the_plain_form_with_the_same_mask(mask, distributed):
         np.testing.assert_allclose(a, b, atol=2e-6)
 
 
+def test_a_devices_texts_drop_what_they_would_in_the_whole_batch():
+    from keras_corrupt.devices.attention_kernels import attention
+
+    rng = np.random.default_rng(0)
+    inputs = [*rng.normal(size=(3, *SHAPE)).astype("float32"), PADDING.astype("int8")]
+
+    def attended(texts):
+        own, first = [x[texts:] for x in inputs], np.array([texts], "int32")
+        return np.array(attention(*own, first, SEED, 0.3, True))
+
+    np.testing.assert_array_equal(attended(1), attended(0)[1:])
+
+
 @pytest.mark.parametrize("rate", [0.1, 0.5])
 def test_the_rate_is_dropped_and_nothing_depends_on_its_neighbours(rate):
     # texts, heads, queries, keys

@@ -129,8 +129,8 @@ class CrossViewConfig:
     learned from."""
     mean_teacher: float = 0.0
     """Momentum of an average of the weights that makes the targets (Tarvainen and
-    Valpola, 2017); 0 for the weights themselves. It wants the same dropout on all
-    sentences."""
+    Valpola, 2017); 0 for the weights themselves. Give it the same
+    `labelled_dropout` and `unlabelled_dropout`."""
     vocabulary_size: int = 50_000
     """Words with a vector of their own: the most frequent ones in all text, then the
     first ones of `word_vectors`. A pretrained encoder has its own vocabulary."""

@@ -26,9 +26,9 @@ class TranslationConfig(CrossViewConfig):
     """What the loss on what has no translation, a sum over all modules, counts beside
     that on translations. 1 is the thesis's, whose runs are many times longer."""
     length_penalty: float = 0.6
-    """How much beam search corrects for a translation's length; 0, as in the thesis,
-    not at all, and what is learned gets shorter and shorter. Wu et al. (2016) use
-    0.2."""
+    """How much beam search corrects for a translation's length. The thesis names no
+    correction, which is 0: then likely translations are short ones, and the model
+    learns to be brief. Wu et al. (2016) use 0.2."""
     attention_dropout: float = 0.5
     """The rate at which attention weights are dropped; the thesis names none."""
     label_smoothing: float = 0.0
