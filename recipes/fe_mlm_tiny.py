@@ -14,7 +14,7 @@ from keras_corrupt.training import PretrainConfig, main
 def config():
     return PretrainConfig(
         model="MaskedLM",
-        preset="tiny",
+        preset="modern_tiny",
         output="runs/fe_mlm_tiny",
         corpus=("python-docs",),
         vocabulary_size=4096,
@@ -28,12 +28,12 @@ def config():
         },
         sequence_length=64,
         batch_size=8,
-        steps=4500,
+        steps=2250,
         learning_rate=2e-3,
-        warmup_steps=450,
+        warmup_steps=225,
         beta_2=0.98,
         bias_correction=True,
-        interval=450,
+        interval=225,
     )
 
 

@@ -78,6 +78,8 @@ class Settings:
     """Names of runs; all if not given."""
     seconds: float = 0.0
     """What all runs take together; 0: compile, so that JAX's cache has the programs."""
+    flops: float = 0.0
+    """FLOPs of each seed of a run, in the place of `seconds`."""
     seeds: int = 5
     chunk: int = 50
     """Updates in one program."""
@@ -242,7 +244,7 @@ class Training:
         every = max(1, round(steps / chunk / self.settings.intervals)) * chunk
         state, begun = jax.device_put(self.programs.first), time.monotonic()
         training, seen = 0.0, []
-        with output.with_suffix(".jsonl").open("w") as file:
+        with Path(f"{output}.jsonl").open("w") as file:
             write_line(file, self.about(steps))
             for step in range(chunk, steps + 1, chunk):
                 start = time.monotonic()
@@ -314,7 +316,7 @@ def main(settings):
         for name in chosen(settings)
     }
     ready = [name for name, worker in workers.items() if tell(name, worker.answer())]
-    if settings.seconds and ready:
+    if (settings.seconds or settings.flops) and ready:
         train(ready, workers, settings, tell)
     for worker in workers.values():
         worker.end()
@@ -323,11 +325,11 @@ def main(settings):
 
 
 def train(names, workers, settings, tell):
-    """Trains runs whose programs are compiled, for as many FLOPs each as fit."""
+    """Trains runs whose programs are compiled, for as many FLOPs each."""
     timed = {name: tell(name, workers[name].ask("time")) for name in names}
     timed = {name: json.loads(answer) for name, answer in timed.items() if answer}
     all_seconds = sum(t["seconds"] / t["flops"] for t in timed.values())
-    flops = settings.seconds / MEASURING / all_seconds
+    flops = settings.flops or settings.seconds / MEASURING / all_seconds
     for name, update in timed.items():
         chunks = max(1, int(flops / update["flops"] / settings.chunk))
         tell(name, workers[name].ask(f"train {chunks * settings.chunk}"))

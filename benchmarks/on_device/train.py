@@ -267,7 +267,7 @@ class Training:
     def go(self):
         """Trains to the end, or until the model has died too often."""
         self.directory.parent.mkdir(parents=True, exist_ok=True)
-        with self.directory.with_suffix(".jsonl").open("w") as file:
+        with Path(f"{self.directory}.jsonl").open("w") as file:
             device = {"device": jax.devices()[0].device_kind, "steps": self.steps}
             write_line(file, vars(self.settings) | vars(self.run) | device)
             state = self.programs.first

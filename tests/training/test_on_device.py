@@ -37,7 +37,7 @@ def test_seeds_train_at_once_as_each_alone(examples, tmp_path):
     from benchmarks.on_device import systems
 
     small = {"encoder": {"max_length": 6, "num_layers": 1}}
-    run = systems.Run("run", "MaskedLM", "tiny", small, batch_size=2)
+    run = systems.Run("rate_0.1", "MaskedLM", "tiny", small, batch_size=2)
     settings = systems.Settings(str(tmp_path / "packed"), "", str(tmp_path))
     settings.dtype, settings.chunk, settings.held_out = "float32", 2, 2
     measured = {}
@@ -45,15 +45,16 @@ def test_seeds_train_at_once_as_each_alone(examples, tmp_path):
         settings.seeds = seeds
         training = systems.Training(run, settings)
         assert training.go("4").startswith("4 updates")
-        _, *rows = map(json.loads, (tmp_path / "run.jsonl").read_text().splitlines())
+        lines = (tmp_path / "rate_0.1.jsonl").read_text().splitlines()
+        _, *rows = map(json.loads, lines)
         assert [row["step"] for row in rows] == [2, 4]
         measured[seeds] = rows[-1]
-        shutil.rmtree(tmp_path / "run-0")
+        shutil.rmtree(tmp_path / "rate_0.1-0")
     both, alone = measured[2], measured[1]
     assert both["loss"][0] != both["loss"][1]
     for name in ("loss", "token_spread", "largest_gradient_norm"):
         assert both[name][0] == pytest.approx(alone[name][0], rel=1e-3)
-    assert MaskedLM.from_preset(tmp_path / "run-1").encoder.num_layers == 1
+    assert MaskedLM.from_preset(tmp_path / "rate_0.1-1").encoder.num_layers == 1
 
 
 @ON_JAX
