@@ -21,6 +21,7 @@ The rate stays as it is after the warm-up: its decay is so slow that it does not
 import dataclasses
 import json
 import sys
+import textwrap
 import time
 from pathlib import Path
 
@@ -238,7 +239,7 @@ def read(path):
 
 def labels(runs):
     """Returns what each run's settings have of their own, the seed left out."""
-    flat = [flattened(settings) for settings, _ in runs]
+    flat = [named_once(flattened(settings)) for settings, _ in runs]
     names = sorted({name for settings in flat for name in settings} - {"seed"})
     differ = [
         name
@@ -256,6 +257,17 @@ def flattened(settings, prefix=""):
             flat |= flattened(value, "" if name == "objective" else f"{name}.")
         elif name != "last_step":
             flat[prefix + name] = value
+    return flat
+
+
+def named_once(settings):
+    """Returns settings with one `networks.NAME` for what both networks have alike."""
+    flat = dict(settings)
+    for name, value in settings.items():
+        network, _, own = name.partition(".")
+        if network == "discriminator" and settings.get(f"generator.{own}") == value:
+            flat[f"networks.{own}"] = flat.pop(name)
+            del flat[f"generator.{own}"]
     return flat
 
 
@@ -333,7 +345,10 @@ def draw_curves(runs, names, path):
         axis.set(title=title, xlabel="step", yscale="log" if logarithmic else "linear")
         axis.grid(alpha=0.3)
     figure.legend(
-        *figure.axes[0].get_legend_handles_labels(), loc="outside lower center", ncols=3
+        *figure.axes[0].get_legend_handles_labels(),
+        loc="outside lower center",
+        ncols=2,
+        fontsize="x-small",
     )
     figure.savefig(path, dpi=100)
 
@@ -345,7 +360,7 @@ def draw_layers(runs, names, path):
 
     columns = min(4, len(runs))
     rows = -(-len(runs) // columns)
-    size = 3.5 * columns + 1, 2.3 * rows + 0.4
+    size = 3.5 * columns + 1, 2.5 * rows + 0.4
     figure = Figure(figsize=size, layout="constrained")
     axes = figure.subplots(rows, columns, squeeze=False)
     for axis in axes.flat[len(runs) :]:
@@ -357,8 +372,8 @@ def draw_layers(runs, names, path):
         image = axis.pcolormesh(
             steps, layers, np.maximum(spreads, 1e-4), norm=LogNorm(1e-4, 1)
         )
-        title = f"{name}, seed {settings['seed']}"
-        axis.set_title(title, fontsize="small")
+        title = textwrap.fill(f"{name}, seed {settings['seed']}", 50)
+        axis.set_title(title, fontsize="x-small")
         axis.set(xlabel="step", ylabel="layer")
     figure.colorbar(image, ax=axes, label="spread")
     figure.savefig(path, dpi=90)
