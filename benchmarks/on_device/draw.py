@@ -87,7 +87,9 @@ def draw(runs, path):
             title=title, xlabel="update", yscale="log" if logarithmic else "linear"
         )
         axis.grid(alpha=0.3)
-    figure.axes[0].legend()
+    # Every run has a spread, and so a curve in the third panel.
+    handles = figure.axes[2].get_legend_handles_labels()
+    figure.legend(*handles, loc="outside lower center", ncols=4)
     figure.savefig(path, dpi=120)
 
 
