@@ -60,6 +60,8 @@ class Run:
     decays: bool = True
     warm_up: float = 0.1
     """The part of the updates in which the rate rises."""
+    embedding_scale: float = 1.0
+    """Factor of the first embeddings of tokens."""
     warmup_steps: int = 0
     """What that comes to; found when the run's length is known."""
 
@@ -186,6 +188,8 @@ def make(run, settings, seed):
         seed=seed,
         **run.objective,
     )
+    table = model.encoder.embeddings.token.embeddings
+    table.assign(run.embedding_scale * table)
     optimizer = AdamW(
         1.0,
         beta_2=run.beta_2,
@@ -300,6 +304,8 @@ def chosen(settings):
 
 def main(settings):
     """Trains what `settings` say."""
+    if settings.seconds and settings.flops:
+        raise SystemExit("Give `--seconds` or `--flops`, not both.")
     started = time.monotonic()
 
     def tell(name, answer):

@@ -90,3 +90,25 @@ def test_updates_are_those_of_single_steps(examples, tmp_path, tokenizer):
         )
     for ours, variable in zip(state[0], model.trainable_variables, strict=True):
         np.testing.assert_allclose(ours, np.array(variable), rtol=1e-4, atol=1e-5)
+
+
+@ON_JAX
+def test_time_and_flops_exclude_each_other():
+    from benchmarks.on_device import systems
+
+    settings = systems.Settings("packed", "runs.json", "", seconds=1.0, flops=1.0)
+    with pytest.raises(SystemExit, match="not both"):
+        systems.main(settings)
+
+
+@ON_JAX
+def test_first_embeddings_are_scaled(examples, tmp_path):
+    from benchmarks.on_device import systems
+
+    settings = systems.Settings(str(tmp_path / "packed"), "", "", dtype="float32")
+    tables = []
+    for scale in (1.0, 0.5):
+        run = systems.Run("run", "MaskedLM", "tiny", embedding_scale=scale)
+        model, _ = systems.make(run, settings, seed=0)
+        tables.append(np.array(model.encoder.embeddings.token.embeddings))
+    np.testing.assert_allclose(tables[1], 0.5 * tables[0])
