@@ -60,10 +60,10 @@ class Run:
     decays: bool = True
     warm_up: float = 0.1
     """The part of the updates in which the rate rises."""
-    embedding_scale: float = 1.0
-    """Factor of the first embeddings of tokens."""
     warmup_steps: int = 0
     """What that comes to; found when the run's length is known."""
+    embedding_scale: float = 1.0
+    """What new token embeddings are multiplied by."""
 
 
 @dataclasses.dataclass
