@@ -13,7 +13,8 @@ All have the same examples and schedule, and each as many steps as `--flops` pay
 `--device_minutes` instead says how long all runs take together; some updates of each
 are timed before. Detectors meet generators of different strength, so they are also
 compared on the same noise: validation text with 15% of its tokens replaced by words
-drawn by their frequency. A run that was stopped goes on by the same command.
+drawn by their frequency. `--other_data` validates on text of other domains, prepared
+with the same vocabulary. A run that was stopped goes on by the same command.
 """
 
 import dataclasses
@@ -32,7 +33,7 @@ from keras import ops
 from benchmarks import comparison
 from keras_corrupt.corruption import choose_positions, replace_tokens, sample_tokens
 from keras_corrupt.data import load_dataset_info, make_dataset
-from keras_corrupt.training.callbacks import read_metrics
+from keras_corrupt.training.callbacks import read_metrics, validate
 
 #: Metrics that are drawn of the runs that have them.
 CURVES = {
@@ -77,6 +78,8 @@ class Settings:
     """Seeds of weights, examples and corruption."""
     dtype: str = "mixed_bfloat16"
     """Precision."""
+    other_data: tuple[str, ...] = ()
+    """Directories of examples on which the trained models are validated, too."""
 
 
 class Arm(NamedTuple):
@@ -159,6 +162,33 @@ def seconds_per_flop(arm, settings):
     return tokens / last["tokens_per_second"] / comparison.step_flops(config)
 
 
+def check_other_data(settings):
+    """Raises a `SystemExit` for examples that were made with another vocabulary."""
+    own = load_dataset_info(settings.data).tokenizer_fingerprint
+    for other in settings.other_data:
+        if load_dataset_info(other).tokenizer_fingerprint != own:
+            raise SystemExit(
+                f"--other_data {other} has another vocabulary than {settings.data}: "
+                f"prepare it with --vocabulary {settings.data}/tokenizer.json."
+            )
+
+
+def validated_on(other, model, settings):
+    """Returns a trained model's metrics on other text, by its folder's name."""
+    batches = make_dataset(
+        other,
+        "validation",
+        batch_size=settings.batch_size,
+        max_length=settings.sequence_length,
+    )
+    metrics = validate(model, batches)
+    return {
+        f"{Path(other).name}_{name}": metrics[name]
+        for name in CURVES
+        if name in metrics
+    }
+
+
 def detection_of_common_noise(model, settings, batches=40):
     """Returns the AUC of detecting words drawn by frequency, the same for all."""
     info = load_dataset_info(settings.data)
@@ -214,6 +244,7 @@ def draw(curves, path):
 
 
 def main(settings):
+    check_other_data(settings)
     output, flops = Path(settings.output), flops_of(settings)
     curves, results = {}, {}
     for arm in arms(settings):
@@ -231,6 +262,8 @@ def main(settings):
         if hasattr(model, "detect"):
             noise = detection_of_common_noise(model, settings)
             results[name]["common_noise_auc"] = noise
+        for other in settings.other_data:
+            results[name] |= validated_on(other, model, settings)
     draw(curves, output / "curves.png")
     (output / "results.json").write_text(json.dumps(results, indent=2) + "\n")
     print("\n| | " + " | ".join(results) + " |\n|---|" + "---|" * len(results))
