@@ -42,6 +42,8 @@ CURVES = {
     "val_rtd_auc": "replaced token detection AUC",
     "val_mws_accuracy": "multi-word selection accuracy",
 }
+#: Name in `--systems` that is no class -> the model's class, and its options.
+OBJECTIVES = {"FullyExplored": ("MaskedLM", {"num_masks": 4, "mask_rate": 0.125})}
 #: Updates that are timed, after as many that are not.
 TIMED = 50
 
@@ -55,7 +57,7 @@ class Settings:
     output: str
     """A new directory for the runs, the table and the plot."""
     systems: tuple[str, ...] = ("Electra", "Teams")
-    """Classes of models."""
+    """Classes of models, or `FullyExplored`."""
     presets: tuple[str, ...] = ("tiny",)
     """Sizes of their networks."""
     flops: float = 3e14
@@ -63,7 +65,7 @@ class Settings:
     device_minutes: float | None = None
     """What all runs take together, in place of `--flops`; validations come on top."""
     batch_size: int = 64
-    """Sequences in a step."""
+    """Sequences in a step; a text with four masks is four."""
     sequence_length: int = 64
     """Tokens in a sequence."""
     learning_rate: float = 2e-3
@@ -106,12 +108,17 @@ def arms(settings):
 
 def configuration(arm, output, settings):
     """Returns the `PretrainConfig` of a run, without its length."""
+    model, objective = OBJECTIVES.get(arm.system, (arm.system, {}))
+    masks = objective.get("num_masks", 1)
     return comparison.configuration(
         settings,
         output,
-        model=arm.system,
+        model=model,
+        objective=objective,
         preset=arm.preset,
-        batch_size=settings.batch_size,
+        batch_size=settings.batch_size // masks,
+        # All see the same number of held-out texts.
+        validation_batches=50 * masks,
         seed=arm.seed,
         dtype=settings.dtype,
     )
