@@ -43,7 +43,7 @@ CURVES = {
     "val_mws_accuracy": "multi-word selection accuracy",
 }
 #: Name in `--systems` that is no class -> the model's class, and its options.
-OBJECTIVES = {"FullyExplored": ("MaskedLM", {"num_masks": 4, "mask_rate": 0.125})}
+VARIANTS = {"FullyExplored": ("MaskedLM", {"num_masks": 4, "mask_rate": 0.125})}
 #: Updates that are timed, after as many that are not.
 TIMED = 50
 
@@ -108,7 +108,7 @@ def arms(settings):
 
 def configuration(arm, output, settings):
     """Returns the `PretrainConfig` of a run, without its length."""
-    model, objective = OBJECTIVES.get(arm.system, (arm.system, {}))
+    model, objective = VARIANTS.get(arm.system, (arm.system, {}))
     masks = objective.get("num_masks", 1)
     return comparison.configuration(
         settings,
@@ -169,8 +169,18 @@ def seconds_per_flop(arm, settings):
     return tokens / last["tokens_per_second"] / comparison.step_flops(config)
 
 
-def check_other_data(settings):
-    """Raises a `SystemExit` for examples that were made with another vocabulary."""
+def check(settings):
+    """Raises a `SystemExit` for settings that would fail after some runs."""
+    for system in settings.systems:
+        masks = VARIANTS.get(system, ("", {}))[1].get("num_masks", 1)
+        if settings.batch_size % masks:
+            raise SystemExit(
+                f"--batch_size {settings.batch_size} must be a multiple of {masks}, "
+                f"the masks of a text of {system}."
+            )
+    names = [Path(other).name for other in settings.other_data]
+    if len({*names}) < len(names):
+        raise SystemExit(f"Two folders of --other_data have one name: {names}.")
     own = load_dataset_info(settings.data).tokenizer_fingerprint
     for other in settings.other_data:
         if load_dataset_info(other).tokenizer_fingerprint != own:
@@ -251,7 +261,7 @@ def draw(curves, path):
 
 
 def main(settings):
-    check_other_data(settings)
+    check(settings)
     output, flops = Path(settings.output), flops_of(settings)
     curves, results = {}, {}
     for arm in arms(settings):
