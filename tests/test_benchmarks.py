@@ -2,6 +2,7 @@ import importlib
 
 import pytest
 
+from benchmarks import equal_compute
 from benchmarks.workers import Worker
 from tests.conftest import ROOT
 
@@ -56,3 +57,15 @@ def test_a_worker_answers_until_it_fails(worker):
 def test_nobody_waits_for_a_worker_longer_than_wanted(worker):
     assert worker.answer(60) == "ready"
     assert worker.ask("sleep", 0.1) is None
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"systems": ("FullyExplored",), "batch_size": 30}, "must be a multiple of 4"),
+        ({"other_data": ("a/news", "b/news")}, "have one name"),
+    ],
+)
+def test_equal_compute_refuses_before_it_trains(settings, message):
+    with pytest.raises(SystemExit, match=message):
+        equal_compute.check(equal_compute.Settings("DATA", "RUNS", **settings))
