@@ -2,7 +2,7 @@
 
     python recipes/cvt_translation.py --train train.en train.vi --dev tst2012.en \\
         tst2012.vi --test tst2013.en tst2013.vi --in_words \\
-        --unlabelled 'news.en/*' --word_vectors glove.6B.300d.txt
+        --unlabelled 'news/*.txt' --word_vectors glove.6B.300d.txt
 
 Files have a sentence in each line, and its translation in the other file's line; also
 `.gz` and `.xz`. Without `--unlabelled` the same model learns from the translated

@@ -347,7 +347,7 @@ class CrossViewModel(keras.Model):
 
         `classes` are the targets, `outputs` what `call` returned.
         """
-        words = self.words_where(inputs, 1)
+        words = self.words_where(inputs, 1) * ops.cast(classes >= 0, "float32")
         logits, smoothing = outputs["logits"], self.label_smoothing
         loss = objective.supervised_loss(logits, classes, words, smoothing)
         return loss, ops.sum(words)

@@ -9,7 +9,7 @@ import tyro
 
 from keras_corrupt.commands.frame import command
 from keras_corrupt.data import segmentation
-from keras_corrupt.data.info import DatasetInfo, load_dataset_info
+from keras_corrupt.data.info import DatasetError, DatasetInfo, load_dataset_info
 from keras_corrupt.data.plan import Plan
 from keras_corrupt.data.prepare import prepare_dataset
 from keras_corrupt.tokenizers import load
@@ -55,7 +55,7 @@ def show(
 
     Args:
         directory: The output of prepare.
-        examples: How many to print.
+        examples: How many to print; 0 for the description alone.
         split: Which split to print from.
         preset: A trained model, directory or name, whose corruption and judgement to
             print; without one the examples are printed masked.
@@ -74,6 +74,12 @@ def show(
     if system:
         import_class(system, Pretrainer)  # by which its preset finds it
     model = load_preset(preset, Pretrainer) if preset else None
+    own = getattr(model, "tokenizer", None)
+    if model and (own is None or own.fingerprint != info.tokenizer_fingerprint):
+        raise DatasetError(
+            f"preset={preset!r} has no vocabulary, or another one than {directory}. "
+            "Name a model that was trained on these examples, or leave it out."
+        )
     print(_summary(info))
     shards = info.split(split).shards
     stored = Examples(
@@ -82,6 +88,8 @@ def show(
         RecordFormat(EXAMPLES),
     )
     numbers = np.arange(min(examples, stored.total))
+    if not numbers.size:
+        return
     inputs = read([stored], 0 * numbers, numbers, info.max_length, info.vocabulary_size)
     if model is None:
         kind, corrupted = "masked", masked_examples(tokenizer, inputs)

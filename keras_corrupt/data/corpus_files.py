@@ -95,8 +95,8 @@ def find_files(specification: str, omissions: Omissions) -> list[str]:
         paths = sorted(_in_directory(specification, omissions))
         if not paths:
             raise CorpusError(
-                f"corpus={specification!r}: the directory holds no file ending in "
-                f"{_READABLE}."
+                f"corpus={specification!r}: the directory holds no file to read, which "
+                f"ends in {_READABLE}{describe_omissions(omissions)}."
             )
     elif os.path.lexists(specification):
         paths = [specification]
@@ -145,7 +145,7 @@ def _at_url(url: str, omissions: Omissions) -> list[str]:
     if not addresses:
         raise CorpusError(
             f"corpus={url!r}: no such file, directory or match, or no file there ends "
-            f"in {_READABLE}."
+            f"in {_READABLE}{describe_omissions(omissions)}."
         )
     for name in addresses:
         _check_ending(name)
@@ -190,7 +190,10 @@ def _raise(error: OSError):
 
 def _check_ending(path: str) -> None:
     if not ends_in(path, EXTENSIONS):
-        raise CorpusError(f"{path}: unknown extension. Readable are {_READABLE}.")
+        raise CorpusError(
+            f"{path}: unknown extension. Readable are {_READABLE}. Let the name of "
+            "plain text end in .txt."
+        )
 
 
 def _check(path: str) -> None:

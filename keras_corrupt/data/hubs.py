@@ -1,11 +1,13 @@
 """Text of data sets that libraries know by name: TensorFlow's and Hugging Face's."""
 
 import dataclasses
+import hashlib
 import os
 from collections.abc import Iterator
+from pathlib import Path
 
 from keras_corrupt.data.corpus_files import CorpusError
-from keras_corrupt.data.sources import Source, index_of
+from keras_corrupt.data.sources import FileSource, Source, index_of
 
 
 @dataclasses.dataclass
@@ -27,7 +29,6 @@ class TfdsSource(Source):
                 f"{self.name}: needs the package tensorflow-datasets. Install it "
                 "with `pip install tensorflow-datasets`."
             ) from error
-        self.skipped.clear()
         name, _, split = self.name.removeprefix("tfds:").partition(":")
         builder = tfds.builder(name)
         if self.text_column not in builder.info.features:
@@ -38,18 +39,11 @@ class TfdsSource(Source):
             )
         builder.download_and_prepare()
         examples = builder.as_dataset(split=split or "train", shuffle_files=False)
-        for document, example in enumerate(tfds.as_numpy(examples)):
-            for number, line in enumerate(example[self.text_column].splitlines(), 1):
-                try:
-                    text = line.decode("utf-8").strip()
-                except UnicodeDecodeError as error:
-                    self._bad_bytes(
-                        f"{self.name}: example {document}, line {number}, byte "
-                        f"{error.start}: not valid UTF-8"
-                    )
-                    continue
-                if text:
-                    yield document, text
+        rows = (
+            (f"example {number}", example[self.text_column])
+            for number, example in enumerate(tfds.as_numpy(examples))
+        )
+        yield from self._lines_of_rows(rows, f'the feature "{self.text_column}"')
 
 
 @dataclasses.dataclass
@@ -57,7 +51,8 @@ class HuggingFaceSource(Source):
     """A split of a data set of the Hugging Face Hub, streamed; a row is a document.
 
     The name is `hf-datasets:NAME[@REVISION][:CONFIG][:SPLIT]`. Without a revision it is
-    the newest one when the text is first read, and all readings read this one.
+    the newest one when the text is first read, and all readings read this one. NAME may
+    be a directory, whose files tell whether it has changed.
 
     Attributes:
         text_column: The column of the document.
@@ -69,6 +64,31 @@ class HuggingFaceSource(Source):
     def lines(self) -> Iterator[tuple[int, str]]:
         """Streams `(document, line)`."""
         return self._lines_of_rows(self._rows(), f'the column "{self.text_column}"')
+
+    def identity(self) -> dict:
+        """The name; of a directory also its size and the last change of a file."""
+        files = [file.identity() for file in self._files()]
+        if not files:
+            return super().identity()
+        return {
+            "name": self.name,
+            "bytes": sum(file["bytes"] for file in files),
+            "modified_ns": max(file["modified_ns"] for file in files),
+        }
+
+    def fingerprint(self) -> str | None:
+        """SHA-256 of a directory's files."""
+        prints = [file.fingerprint() for file in self._files()]
+        return hashlib.sha256("".join(prints).encode()).hexdigest() if prints else None
+
+    @property
+    def size(self) -> int:
+        """Stored bytes of a directory."""
+        return self.identity().get("bytes", 0)
+
+    def _files(self) -> list[FileSource]:
+        paths = sorted(Path(self._parts()[0]).rglob("*"))
+        return [FileSource(str(path)) for path in paths if path.is_file()]
 
     def revision(self) -> str | None:
         """The commit that is read; None of a directory."""

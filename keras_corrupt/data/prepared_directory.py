@@ -151,11 +151,12 @@ def new_directory(output: Path) -> Iterator[Path]:
         DatasetError: If another process is writing the same directory, or it cannot be
             written.
     """
-    path = Path(os.path.abspath(output))
-    if path == Path.cwd():
+    path = Path(os.path.realpath(output))
+    if path == Path.cwd() or os.path.ismount(path):
+        kind = "the current directory" if path == Path.cwd() else "a mount point"
         raise DatasetError(
-            f"output={str(output)!r} is the current directory, which cannot be "
-            "replaced. Name a new one in it."
+            f"output={str(output)!r} is {kind}, which cannot be replaced. Name a new "
+            "one in it."
         )
     partial = path.with_name(f".{path.name}.partial")
     try:
@@ -177,7 +178,7 @@ def new_directory(output: Path) -> Iterator[Path]:
             for leftover in partial.iterdir():
                 leftover.unlink()
             yield partial
-            os.replace(partial, output)
+            os.replace(partial, path)
         except OSError as error:
             shutil.rmtree(partial, ignore_errors=True)
             if error.errno not in _DISK_FULL:

@@ -58,6 +58,7 @@ class GraphTokenizer:
         self.word_pieces = tensorflow_text.FastWordpieceTokenizer(
             tokenizer.vocabulary,
             max_bytes_per_word=self.longest_word_bytes,
+            unknown_token=tokenizer.roles["unknown"],
             token_out_type=tf.int32,
             no_pretokenization=True,
         )

@@ -119,6 +119,16 @@ class TestTokenizer:
             np.testing.assert_array_equal(places, in_bytes, repr(sample))
 
 
+def test_an_unknown_token_of_another_name():
+    from keras_corrupt.tokenizers.in_graph import GraphTokenizer
+
+    vocabulary = ["<pad>", "<unk>", "<s>", "</s>", "<mask>", "a", "b", "##b"]
+    tokenizer = WordPieceTokenizer(vocabulary)
+    found = GraphTokenizer(tokenizer)(strings(["ab c b"]))
+    assert found.to_list() == [[5, 7, 1, 6]]
+    assert found.to_list()[0] == tokenizer.encode("ab c b")
+
+
 class TestClassifier:
     def test_labels_and_probabilities(self, tmp_path, encoder, tokenizer):
         labels = ["no", "yes", "vielleicht \u00e4"]

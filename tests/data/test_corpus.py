@@ -5,6 +5,7 @@ import os
 import sys
 import types
 
+import numpy as np
 import pytest
 import zstandard
 
@@ -199,8 +200,12 @@ def test_what_cannot_be_found_is_an_error(tmp_path):
         open_corpus(f"{tmp_path}/*.txt")
     with pytest.raises(CorpusError, match=r"unknown extension.*\.jsonl.*\.zst"):
         open_corpus(f"{tmp_path}/a.pdf")
-    with pytest.raises(CorpusError, match="holds no file"):
+    with pytest.raises(CorpusError, match=r"holds no file.*1 files ending in \.pdf"):
         open_corpus(str(tmp_path))
+    (tmp_path / "run").mkdir()
+    (tmp_path / "run" / "dataset.json").write_text("{}")
+    with pytest.raises(CorpusError, match="left out: 1 folders of examples"):
+        open_corpus(f"{tmp_path}/run")
     with pytest.raises(CorpusError, match="empty"):
         open_corpus([])
     with pytest.raises(CorpusError, match="twice"):
@@ -267,9 +272,15 @@ def test_tfds_reads_the_text_feature(monkeypatch):
     fake.builder = {"wiki/1.en": FakeBuilder({"text": 0})}.__getitem__
     monkeypatch.setitem(sys.modules, "tensorflow_datasets", fake)
     corpus = "tfds:wiki/1.en:train[:1%]"
-    assert read(corpus, on_bad_bytes="skip") == [(0, "one"), (0, "two"), (2, "three")]
-    with pytest.raises(CorpusError, match="example 1, line 1, byte 4"):
+    assert read(corpus, on_bad_bytes="skip") == [(0, "one"), (0, "two"), (1, "three")]
+    with pytest.raises(CorpusError, match=r"example 1, byte 4 of the feature"):
         read(corpus)
+    labels = FakeBuilder({"text": 0})
+    labels.as_dataset = lambda split, shuffle_files: [{"text": np.int64(3)}]
+    fake.builder = lambda name: labels
+    with pytest.raises(CorpusError, match=r"example 0: the feature.*no string but"):
+        read(corpus)
+    assert read(corpus, on_bad_rows="skip") == []
     fake.builder = lambda name: FakeBuilder({"image": 0})
     with pytest.raises(CorpusError, match=r'no feature "text".*image'):
         read(corpus)

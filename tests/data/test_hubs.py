@@ -111,6 +111,17 @@ def test_errors_of_the_hub(hub, monkeypatch):
         read("hf-datasets:me/wiki@v1")
 
 
+def test_a_directory_tells_whether_it_has_changed(tmp_path):
+    (tmp_path / "wiki").mkdir()
+    (tmp_path / "wiki" / "train.jsonl").write_text('{"text": "one"}')
+    (source,) = open_corpus(f"hf-datasets:{tmp_path}/wiki")
+    before = source.identity(), source.fingerprint(), source.size
+    assert before[0]["bytes"] == before[2] == 15
+    (tmp_path / "wiki" / "test.jsonl").write_text('{"text": "two"}')
+    after = source.identity(), source.fingerprint(), source.size
+    assert all(a != b for a, b in zip(after, before, strict=True))
+
+
 def test_the_library_streams_a_directory(tmp_path, monkeypatch):
     monkeypatch.setenv("HF_HOME", str(tmp_path / "home"))
     pytest.importorskip("datasets")

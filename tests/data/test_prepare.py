@@ -329,6 +329,13 @@ def test_command_line(prepared, capsys, monkeypatch):
     )
     assert text == tokenizer.decode(first)
     assert f"{prepared.train.examples:,} examples" in printed
+    summary = ["x", "show", str(prepared.directory), "--examples", "0"]
+    monkeypatch.setattr(sys, "argv", summary)
+    main()
+    assert capsys.readouterr().out == printed.partition("\nexample 0")[0]
+    monkeypatch.setattr(sys, "argv", [*summary, "--preset", "tiny_en"])
+    with pytest.raises(SystemExit, match="tiny_en.*no vocabulary, or another one"):
+        main()
     monkeypatch.setattr(sys, "argv", ["x", "show", "x", "--unknown", "1"])
     with pytest.raises(SystemExit) as error:
         main()
@@ -359,6 +366,15 @@ def test_outputs_that_cannot_be(
         prepare_dataset(corpus, output, **settings)
     assert "\n" not in str(error.value)
     assert list(tmp_path.iterdir()) == before
+
+
+def test_an_output_may_be_a_link(corpus, settings, tmp_path, monkeypatch):
+    (tmp_path / "link").symlink_to("far")
+    prepare_dataset(corpus, tmp_path / "link", **settings)
+    assert (tmp_path / "far" / "dataset.json").exists()
+    monkeypatch.setattr(os.path, "ismount", lambda path: True)
+    with pytest.raises(DatasetError, match="is a mount point"):
+        prepare_dataset(corpus, tmp_path / "disk", **settings)
 
 
 @pytest.mark.parametrize("size", [99_999_999_999, 0, -1])

@@ -90,7 +90,8 @@ class CrossViewConfig:
     4.5)."""
     unlabelled: tuple[str, ...] = ()
     """Text without labels: files, globs, directories, their URLs, `tfds:NAME`,
-    `hf-datasets:NAME` or `python-docs`.
+    `hf-datasets:NAME` or `python-docs`. A line holds whole sentences; one that ends
+    without a stop is passed over as a heading.
     Without any, the primary module learns alone: the supervised baseline."""
     in_words: bool = False
     """Whether each line of that text is a sentence, with spaces between its words."""
@@ -238,6 +239,13 @@ class CrossViewConfig:
     def check(self):
         """Raises a `ValueError` for a setting that cannot work; names the flag."""
         check_bounds(vars(self), {**pretraining.BOUNDS, **BOUNDS})
+        own = "task_file" if hasattr(self, "task_file") else "train"
+        for name in ("dev", "test", "max_train"):
+            if getattr(self, name, None) and not getattr(self, own):
+                raise ValueError(
+                    f"--{name} without --{own}: the command would learn the task that "
+                    f"it makes itself. Give --{own}, too, or leave --{name} out."
+                )
         if self.unlabelled and not self.views:
             raise ValueError(
                 "--views is empty: nothing would learn from --unlabelled. Leave that "

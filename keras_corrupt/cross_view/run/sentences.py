@@ -24,7 +24,7 @@ from keras_corrupt.cross_view.text.vocabulary import WordVocabulary
 from keras_corrupt.cross_view.translation.translator import CrossViewTranslator
 from keras_corrupt.cross_view.views import check_views
 from keras_corrupt.data import open_corpus
-from keras_corrupt.data.corpus_files import describe_omissions
+from keras_corrupt.data.corpus_files import Omissions, describe_omissions
 from keras_corrupt.downstream import TokenTagger, kept_results
 from keras_corrupt.tasks.task import describe_skipped, describe_unseen
 
@@ -200,9 +200,11 @@ def unlabelled_of(config):
         on_bad_rows=config.on_bad_rows,
         text_column=config.text_column,
     )
-    stream = unlabelled_sentences(corpus, config.in_words)
+    omissions = Omissions()
+    stream = unlabelled_sentences(corpus, config.in_words, omissions=omissions)
     sentences = Sentences(islice(stream, config.max_unlabelled))
-    sentences.omissions = describe_omissions(corpus.left_out, *corpus.skipped)
+    omissions.update(corpus.left_out)
+    sentences.omissions = describe_omissions(omissions, *corpus.skipped)
     return sentences
 
 

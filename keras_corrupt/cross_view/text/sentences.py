@@ -24,11 +24,14 @@ def split_text(text):
     return [split_words(sentence) for sentence in _END.split(text)]
 
 
-def unlabelled_sentences(corpus, in_words=False, min_length=4, max_length=100):
+def unlabelled_sentences(
+    corpus, in_words=False, min_length=4, max_length=100, omissions=None
+):
     """Streams the sentences of a corpus.
 
-    Headings and other lines that don't end like a sentence are passed over, as are
-    sentences that are very short or long, mostly by fault of the division.
+    Headings and other lines that end without a stop are passed over, so a line holds
+    whole sentences, such as a paragraph. Sentences that are very short or long, mostly
+    by fault of the division, are passed over, too.
 
     Args:
         corpus: What `open_corpus` returns.
@@ -36,6 +39,7 @@ def unlabelled_sentences(corpus, in_words=False, min_length=4, max_length=100):
             the One Billion Word Benchmark. Otherwise `split_text` divides it.
         min_length: Words that a sentence has at least.
         max_length: Words that a sentence has at most.
+        omissions: An `Omissions` that gets the lines that end without a stop, if any.
 
     Yields:
         A list of words.
@@ -47,6 +51,8 @@ def unlabelled_sentences(corpus, in_words=False, min_length=4, max_length=100):
     for source in corpus:
         for _, line in source.lines():
             if not in_words and line.rstrip(" \t\"'”’)]")[-1:] not in (".", "!", "?"):
+                if omissions is not None:
+                    omissions.add("lines that end without a stop", line[:40])
                 continue
             for words in [line.split()] if in_words else split_text(line):
                 if min_length <= len(words) <= max_length:

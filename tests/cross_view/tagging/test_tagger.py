@@ -95,6 +95,18 @@ def test_each_kind_of_batch_trains_its_own_modules(tagger, labelled):
     assert sum(metrics.values()) == pytest.approx(metrics[name])
 
 
+def test_a_label_that_the_model_does_not_have_adds_nothing(tagger):
+    inputs, tags = batch_of(tagger)
+    words = inputs["padding_mask"].sum()
+    logits = np.zeros((*tags.shape, len(tagger.labels)), "float32")
+    tags[0, 0] = -1
+    before, count = tagger.supervised_loss(inputs, tags, {"logits": logits})
+    assert float(count) == words - 1
+    logits[0, 0, 0] = 9
+    after, _ = tagger.supervised_loss(inputs, tags, {"logits": logits})
+    assert float(after) == float(before) > 0
+
+
 def test_word_dropout_removes_words_for_the_student_alone():
     tagger = make_tagger(
         labelled_dropout=0.0,

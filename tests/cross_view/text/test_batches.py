@@ -9,6 +9,7 @@ from keras_corrupt.cross_view.text.vocabulary import WordVocabulary
 from keras_corrupt.cross_view.text.word_vectors import first_words, read_word_vectors
 from keras_corrupt.data import open_corpus
 from keras_corrupt.data.corpus import CorpusError
+from keras_corrupt.data.corpus_files import Omissions
 from tests.cross_view.conftest import LETTERS, WORDS, sentences_of
 
 
@@ -67,10 +68,12 @@ def test_sentences_of_text(tmp_path):
         '= A heading =\nThe U.S. cat didn\'t sit (near "it"). A dog ran by 1,000.5!\n'
         "Too short.\n"
     )
-    assert list(unlabelled_sentences(open_corpus(str(path)))) == [
+    omissions = Omissions()
+    assert list(unlabelled_sentences(open_corpus(str(path)), omissions=omissions)) == [
         'The U.S. cat did n\'t sit ( near " it " ) .'.split(),
         "A dog ran by 1,000.5 !".split(),
     ]
+    assert omissions == {"lines that end without a stop": [1, "= A heading ="]}
 
 
 def test_lines_of_words_are_taken_as_they_are(tmp_path):

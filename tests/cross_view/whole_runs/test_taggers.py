@@ -326,6 +326,14 @@ def test_the_recipe_without_text_is_the_baseline(monkeypatch, files, tmp_path, c
     assert "auxiliary 0" in text
 
 
+def test_the_recipe_with_a_part_of_the_files(monkeypatch, files, tmp_path):
+    flags = ["--dev", files["dev"], "--output", str(tmp_path / "out")]
+    monkeypatch.setattr("sys.argv", [str(RECIPE), *flags])
+    with pytest.raises(SystemExit, match="--dev without --train"):
+        runpy.run_path(str(RECIPE), run_name="__main__")
+    assert not (tmp_path / "out").exists()
+
+
 def test_a_killed_run_ends_with_the_same_weights(
     files, task, finished, tmp_path, capsys
 ):
