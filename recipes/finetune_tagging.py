@@ -28,7 +28,7 @@ class Config(FinetuneConfig):
     word_column: int | None = None
     """Column of the words, from 0; the first, or CoNLL-U's second, if not given."""
     tag_column: int | None = None
-    """Column of the tags, from 0; the last if not given."""
+    """Column of the tags, from 0; the last, or CoNLL-U's fourth, if not given."""
     scheme: Literal["bio", "bioes", "plain"] = "bio"
     """How the model tags spans, whatever the files do; `plain` for other tags."""
     name: str = "tagging"

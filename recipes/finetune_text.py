@@ -77,13 +77,26 @@ class Config(FinetuneConfig):
     `train.tsv` or the like, if not given."""
 
 
+#: Fields of a file of one's own.
+OF_A_FILE = (
+    *("dev", "test", "text", "second_text", "label", "id", "labels", "name"),
+    *("multi_label", "balance", "regression", "score_range", "dev_fraction"),
+    "template",
+)
+
+
 def tasks(config):
     if config.label_words and not config.template:
         raise ValueError("`label_words` are of a prompt: give a `template`, too.")
-    if config.benchmark and config.template:
-        raise ValueError("`template` is for a file of your own, not for `benchmark`.")
     if config.benchmark:
+        for name in OF_A_FILE:
+            if getattr(config, name) != getattr(Config, name):
+                raise ValueError(
+                    f"`{name}` is for a file of your own, not for `benchmark`."
+                )
         return [DomainTask(config.benchmark, config.data)]
+    if config.balance and config.template:
+        raise ValueError("`balance` has no effect on a `template`: leave one out.")
     if config.multi_label and (
         config.regression or config.score_range or config.template
     ):

@@ -60,6 +60,13 @@ def predict(config):
         raise ValueError(
             f"--output {config.output}: there is no directory {folder}. Make it."
         )
+    if os.path.isdir(config.output or ""):
+        raise ValueError(f"--output {config.output} is a directory. Name a file in it.")
+    if (config.output or "").lower().endswith((".gz", ".xz", ".zst")):
+        raise ValueError(
+            f"--output {config.output}: answers are written as they are. Leave the "
+            "last ending out, and compress the file."
+        )
     answering = load(config.model, config.task, config.system)
     all_rows = rows.read(
         config.file,

@@ -70,7 +70,7 @@ def read(path, form, answering, columns=(), keep=()) -> Iterator[Row]:
             "columns, and --format csv, tsv or jsonl if its name does not tell."
         )
     source = path or "standard input"
-    for number, cells in _cells(path, form, names):
+    for number, cells in _cells(path, form, names, keep):
         where = f"{source}:{number}"
         if isinstance(cells, BadRow):
             raise ValueError(f"{where}: {cells}. Mend the row, or take it out.")
@@ -89,7 +89,7 @@ def read(path, form, answering, columns=(), keep=()) -> Iterator[Row]:
         yield Row(where, example, {name: cells[name] for name in keep})
 
 
-def _cells(path, form, names):
+def _cells(path, form, names, keep):
     """Yields the number and the cells of each row, a dict, or why it is bad."""
     if path is None:
         lines = stream_lines(sys.stdin.buffer, "standard input")
@@ -109,9 +109,11 @@ def _cells(path, form, names):
             if header is None:
                 if not all(name.isdecimal() for name in names):
                     header = cells
-                    if len({*header}) < len(header):
-                        twice = next(n for n in header if header.count(n) > 1)
-                        yield number, BadRow(f"two columns are named {twice!r}")
+                    if twice := [n for n in (*names, *keep) if header.count(n) > 1]:
+                        raise ValueError(
+                            f"{path or 'standard input'}:{number}: two columns are "
+                            f"named {twice[0]!r}: rename one."
+                        )
                     continue
                 header = [str(place) for place in range(len(cells))]
             yield number, dict(zip(header, cells, strict=True))

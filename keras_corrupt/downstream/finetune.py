@@ -84,7 +84,8 @@ class FinetuneConfig(RunsConfig):
     retries: int = 2
     """How often a failed run is repeated with another seed."""
     search: bool = False
-    """Whether to try all settings that the paper searched, and take the best."""
+    """Whether to try all values that the paper searched, and take the best; settings
+    that are given, or the task's own, stay as they are."""
     ensemble: int = 0
     """How many of the best runs to let predict together; 0 for none."""
 

@@ -74,7 +74,9 @@ class Finetuner:
         )
         self.searched = {}
         if config.search:
-            self.searched = self.system.fine_tuning_search(self.size, task.name)
+            given = {**task.fine_tuning(self.size), **config.settings}
+            searched = self.system.fine_tuning_search(self.size, task.name)
+            self.searched = {n: v for n, v in searched.items() if n not in given}
         self.fingerprints = {n: split.fingerprint() for n, split in self.splits.items()}
         self.preset_fingerprint = kept_results.fingerprint(config.preset)
         self.compiled = None

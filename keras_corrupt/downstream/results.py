@@ -40,6 +40,8 @@ def ensemble(finetuner, results, count):
         outputs[name] = [
             {key: array[i] for key, array in mean.items()} for i in range(len(features))
         ]
+    development = finetuner.splits[finetuner.dev]
+    model.calibrate(outputs[finetuner.dev], development.labels)
     finetuner.write_predictions(model, outputs, folder / "ensemble")
     return {
         name: finetuner.metrics(model, name, rows)

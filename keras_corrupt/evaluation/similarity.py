@@ -162,7 +162,7 @@ def name_of(preset):
     'Teams_500'
     """
     path = Path(preset)
-    if path.parent.name == "presets":
+    if path.parent.name == "presets" and path.name.startswith("step-"):
         return f"{path.parents[1].name}_{int(path.name.removeprefix('step-'))}"
     return path.parent.name if path.name == "preset" else path.name
 

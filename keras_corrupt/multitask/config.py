@@ -19,9 +19,9 @@ class MultiTaskConfig(RunsConfig):
     """Settings of models of all tasks, other than what follows from `settings`."""
     strategies: tuple[str, ...] = ("single", "multi")
     """What to compare; also `single_to_single`, `multi_to_multi`, `single_to_multi`,
-    `single_to_multi_to_single_to_multi`, `multi_then_single`,
-    `single_to_multi_then_single`, `no_layer_decay`, `no_task_sampling`,
-    `no_annealing_0`, `no_annealing_0.5`."""
+    `single_to_multi_to_single`, `single_to_multi_to_single_to_multi`,
+    `multi_then_single`, `single_to_multi_then_single`, `no_layer_decay`,
+    `no_task_sampling`, `no_annealing_0`, `no_annealing_0.5`."""
     distill: bool = False
     """Whether to compare `single_to_multi` too."""
     teachers: int = 1

@@ -5,6 +5,7 @@ from keras import ops
 
 from keras_corrupt.devices.replicas import sum_over_replicas
 from keras_corrupt.downstream.model import DownstreamModel
+from keras_corrupt.downstream.multi_label_classifier import MultiLabelClassifier
 from keras_corrupt.downstream.prompt_classifier import PromptClassifier
 from keras_corrupt.downstream.sentence_encoder import SentenceEncoder
 from keras_corrupt.multitask.mixed_batches import mixed_batches
@@ -60,16 +61,18 @@ class MultiTaskModel(DownstreamModel):
 
     def _part(self, index, name, **arguments):
         kind = find_class(arguments.pop("class", ""), DownstreamModel)
-        if issubclass(kind, (PromptClassifier, MultiTaskModel)):
-            raise ValueError(
-                f"The task {name} has a {kind.__name__}, which cannot be one of "
-                "several: it needs more of a pretrained model than its encoder."
-            )
-        if issubclass(kind, SentenceEncoder):
-            raise ValueError(
-                f"The task {name} has a SentenceEncoder, which cannot be one of "
-                "several: it learns from batches of pairs. Train it by itself."
-            )
+        alone = {
+            PromptClassifier: "it needs more of a pretrained model than its encoder",
+            SentenceEncoder: "it learns from batches of pairs",
+            MultiLabelClassifier: "its threshold would be lost",
+            MultiTaskModel: "it has tasks of its own",
+        }
+        for other, reason in alone.items():
+            if issubclass(kind, other):
+                raise ValueError(
+                    f"The task {name} has a {kind.__name__}, which cannot be one of "
+                    f"several: {reason}. Train it by itself."
+                )
         common = {
             "max_length": self.max_length,
             "dropout": self.dropout,

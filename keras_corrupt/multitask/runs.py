@@ -230,6 +230,8 @@ class Runs:
             "seed": seed,
             **dataclasses.asdict(self.settings(name)),
         }
+        if origins := self.origins(name):
+            identity["origins"] = origins
         if strategy.teacher:
             identity["teachers"] = self.config.teachers
             if self.config.teacher_outputs is not None:
@@ -238,6 +240,16 @@ class Runs:
                     for task in finetuners
                 }
         return json.loads(json.dumps(identity))  # as it comes back from a file
+
+    def origins(self, name):
+        """Returns the settings of all that a strategy starts or learns from."""
+        start, teacher = STRATEGIES[name].start, STRATEGIES[name].teacher
+        before = [start] if self.config.teacher_outputs else [start, teacher]
+        found = {}
+        for other in filter(None, before):
+            found[other] = dataclasses.asdict(self.settings(other))
+            found |= self.origins(other)
+        return found
 
     def kept_result(self, name, group, seed):
         """Returns the result of a run that has been made, or `None`."""

@@ -332,9 +332,15 @@ def balanced(train, labels):
 
 
 def read_test(path, columns, read_label, lists=False):
-    """Reads as `read_table` does; the file may lack the column of the label."""
-    names, _ = read_rows(path, header=isinstance(columns.text, str))
-    if columns.label not in names:
+    """Reads as `read_table` does; the file may lack the column of the label.
+
+    Rows without a label are to be labelled: where a cell of that column is empty, no
+    label of the file is read. An empty list of labels (`lists`) is one.
+    """
+    names, rows = read_rows(path, header=isinstance(columns.text, str))
+    cells = [row.get(columns.label) for _, row in rows if isinstance(row, dict)]
+    empty = not lists and any(str(cell or "").strip() == "" for cell in cells)
+    if columns.label not in names or empty:
         columns = dataclasses.replace(columns, label=None)
     return read_table(path, columns, read_label, lists)
 

@@ -43,6 +43,9 @@ def _text(name, files, text="text", label="label", second_text=None, id=None, **
         if not isinstance(score_range, list) or len(score_range) != 2:
             raise ValueError(f"`score_range` must be two numbers; got {score_range!r}.")
         kwargs["score_range"] = tuple(score_range)
+    for value in kwargs.get("labels", ()):
+        if not isinstance(value, str):
+            raise ValueError(f'`labels` must be strings, such as "{value}".')
     return TableTask(columns=columns, name=name, **files, **kwargs)
 
 

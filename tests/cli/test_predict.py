@@ -111,6 +111,13 @@ def test_a_table_is_read_whatever_stands_in_it(name, content, made, run, tmp_pat
     assert [row["labels"] for row in rows] == model.predictions(texts)
 
 
+def test_columns_that_nobody_reads_may_have_one_name(made, run, tmp_path):
+    (tmp_path / "a.csv").write_text("text,,\nthe cat,,\n")
+    model = made("multi_label")
+    (row,) = json_lines(run(model, "a.csv"))
+    assert row["labels"] == model.predictions(["the cat"])[0]
+
+
 def test_each_line_has_an_answer(made, run):
     """An empty one, too; not what follows the last line's end."""
     model = made("multi_label")
@@ -169,6 +176,14 @@ def test_what_cannot_be_answered_is_said(made, run, tmp_path):
         run(made("multi_label"), "a.csv", "--keep", "labels")
     with pytest.raises(SystemExit, match="--output no/x: there is no directory no"):
         run(made("multi_label"), "a.csv", "--output", "no/x")
+    (tmp_path / "answers").mkdir()
+    with pytest.raises(SystemExit, match="--output answers is a directory"):
+        run(made("multi_label"), "a.csv", "--output", "answers")
+    with pytest.raises(SystemExit, match="a.csv.gz: answers are written as they are"):
+        run(made("multi_label"), "a.csv", "--output", "a.csv.gz")
+    (tmp_path / "b.csv").write_text("text,text\na,b\n")
+    with pytest.raises(SystemExit, match="b.csv:1: two columns are named 'text'"):
+        run(made("multi_label"), "b.csv")
 
 
 def test_a_saved_model_answers_and_a_pretrained_one_does_not(made, tmp_path):

@@ -249,6 +249,10 @@ def test_search_takes_the_settings_with_the_best_median(config, monkeypatch):
     (row,) = finetune([animals()], config)
     assert row.results[0]["settings"]["learning_rate"] == 5e-3
     assert "learning_rate=0.005" in row.results[0]["folder"]
+    given = dataclasses.replace(config, settings={"learning_rate": 1e-3, "epochs": 1})
+    finetuner = Finetuner(animals(), given)
+    assert finetuner.searched == {}
+    assert [settings.learning_rate for settings, _ in finetuner.points()] == [1e-3]
 
 
 def test_the_best_epoch_counts_where_the_paper_says_so(config, monkeypatch, tmp_path):

@@ -1,3 +1,5 @@
+import dataclasses
+
 import keras
 import numpy as np
 import pytest
@@ -5,6 +7,7 @@ from sklearn.metrics import f1_score
 
 from keras_corrupt.downstream import MultiLabelClassifier, TextClassifier
 from keras_corrupt.downstream.finetuner import Finetuner
+from keras_corrupt.downstream.results import ensemble
 from keras_corrupt.presets import load_preset
 from keras_corrupt.tasks.multi_label import MultiLabelTask
 from keras_corrupt.tasks.tables import Columns
@@ -109,9 +112,11 @@ def test_a_run_learns_both_labels(config, tmp_path):
     task = MultiLabelTask(
         paths["train"], Columns("text", label="labels"), paths["dev"], name="animals"
     )
-    finetuner = Finetuner(task, config)
+    finetuner = Finetuner(task, dataclasses.replace(config, seeds=1, ensemble=1))
     result = finetuner.run()[0]
     assert result["metrics"]["dev"]["micro_f1"] > finetuner.guess + 5
+    alone = ensemble(finetuner, [result], 1)  # which has a threshold of its own
+    assert alone["dev"]["micro_f1"] == result["metrics"]["dev"]["micro_f1"]
     model = MultiLabelClassifier.from_preset(f"{result['folder']}/preset")
     assert model.threshold != 0.5
     with pytest.raises(ValueError, match="Unknown label 'ant'"):

@@ -254,6 +254,14 @@ def test_a_wrong_file_is_one_line_and_no_output(run, tmp_path):
         ),
         (["--score_range", "0", "1"], "--score_range is for scores: give --regression"),
         (["--labels", "a", "--regression"], "--labels are for classes, --regression"),
+        (
+            ["--benchmark", "scierc", "--balance"],
+            "--balance is for a file of your own, not for --benchmark",
+        ),
+        (
+            ["--template", "{first} [MASK]", "--balance"],
+            "--balance has no effect on a --template",
+        ),
         (["--dev_fraction", "2"], "--dev_fraction must be above 0 and below 1; got 2"),
         (["--name", "../../evil"], "--name must be 1 to 100 bytes .*'../../evil'"),
         (["--max_dev_examples", "-3"], "--max_dev_examples -3 must be at least 1"),

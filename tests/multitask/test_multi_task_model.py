@@ -187,6 +187,8 @@ def test_errors(tokenizer, model):
         made(a={"class": "Nothing"})
     with pytest.raises(ValueError, match="a PromptClassifier, which cannot be one of"):
         made(a={"class": "PromptClassifier"})
+    with pytest.raises(ValueError, match="MultiLabelClassifier, .* threshold would be"):
+        made(a={"class": "MultiLabelClassifier"})
     with pytest.raises(ValueError, match="Two tasks have one name, 'Words'"):
         made(words=TASKS["words"], Words=TASKS["words"])
     with pytest.raises(ValueError, match="without a slash; got 'a/b'"):

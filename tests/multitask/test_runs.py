@@ -208,6 +208,18 @@ def test_results_of_other_settings_are_refused_before_any_work(config, tmp_path)
     assert [p for p in (tmp_path / "out").rglob("*") if p.is_file()] == [path]
 
 
+def test_where_a_run_starts_decides_it(config, tmp_path):
+    of = dataclasses.replace(config, strategies=("multi_then_single",))
+    path = tmp_path / "out/multi_then_single/animals/seed-0.json"
+    path.parent.mkdir(parents=True)
+    identity = Runs(small_tasks(), of).identity("multi_then_single", "animals", 0)
+    assert identity["origins"]["multi"]["epochs"] == 4
+    path.write_text(json.dumps({"settings": identity, "score": 50.0}))
+    changed = dataclasses.replace(of, multi_settings={"epochs": 3})
+    with pytest.raises(ValueError, match="seed-0.json is .*origins: was"):
+        Runs(small_tasks(), changed)
+
+
 @pytest.mark.parametrize(
     ("strategy", "flag"), [("single", "--settings"), ("multi", "--multi_settings")]
 )

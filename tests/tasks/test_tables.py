@@ -195,6 +195,10 @@ def test_labels_metrics_and_guesses_come_from_training_data(tmp_path):
         task.metrics(["x"], task.splits["test"])
     labelled = TableTask(train, COLUMNS, dev, dev, labels=["z", "y", "x"])
     assert labelled.splits["test"].labels == ["x", "new", "y"]
+    # Rows without a label are to be labelled, too.
+    some = write(tmp_path / "some.tsv", rows(("a", "x"), ("b", ""), ("c", " ")))
+    to_label = TableTask(train, COLUMNS, dev, some).splits["test"]
+    assert (len(to_label), to_label.labels, to_label.skipped) == (3, None, {})
     assert labelled.model_arguments["labels"] == ["z", "y", "x"]
 
 

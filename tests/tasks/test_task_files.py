@@ -92,6 +92,10 @@ def test_files_and_columns_are_those_that_it_names(folder):
         ),
         ('[a]\nkind = "text"\ntrain = "data/reviews.csv"\n[a]', "not a TOML file"),
         (
+            '[a]\nkind = "text"\ntrain = "data/reviews.csv"\nlabels = [0, 1]',
+            r'\[a\]: `labels` must be strings, such as "0"',
+        ),
+        (
             '[a]\nkind = "text"\ntrain = "data/reviews.csv"\nscore_range = [1]',
             r"\[a\]: `score_range` must be two numbers; got \[1\]",
         ),
