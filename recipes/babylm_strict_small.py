@@ -8,9 +8,10 @@
 The challenge allows ten passes over the corpus, and asks for the model after each
 million words up to ten million, and after each ten million from there on. The run keeps
 them in `presets/`, and writes them for the challenge's evaluation to `hugging_face/`.
-`--words` shortens the run, and `--preset modern_small` makes the networks larger. For
-the track strict take `--corpus_words 100000000 --words 1000000000`. `--variant` takes
-another system.
+`--words` shortens the run. `--preset modern_small --discriminator.embedding_size 256`
+makes the networks larger; narrower embeddings have no place in Hugging Face's
+ModernBERT. For the track strict take `--corpus_words 100000000 --words 1000000000`.
+`--variant` takes another system.
 
 The sizes and the schedule are ours. A modern encoder learns sooner than BERT's:
 `benchmarks/results/babylm` has the numbers, on other text.

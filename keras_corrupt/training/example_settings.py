@@ -36,7 +36,7 @@ def with_data(config):
 
 
 def check_flags(config, flags):
-    """Raises a `ValueError` for a flag that `--data` decides, and otherwise.
+    """Raises a `ValueError` for a flag that `--data` or `--init_from` decides.
 
     Args:
         config: A `PretrainConfig`.
@@ -51,6 +51,36 @@ def check_flags(config, flags):
             raise ValueError(
                 f"--{name} {shown(value)}: the examples of --data {config.data} were "
                 f"made with {shown(decided_value)}. Leave it out, or prepare others."
+            )
+    if config.init_from and not config.data:
+        check_vocabulary_flags(config, given)
+
+
+def check_vocabulary_flags(config, given):
+    """Raises a `ValueError` for a flag that the vocabulary of `--init_from` decides.
+
+    Args:
+        config: A `PretrainConfig`.
+        given: The names of the fields that the command line sets.
+    """
+    from keras_corrupt.models import Pretrainer
+    from keras_corrupt.presets import Preset
+
+    tokenizer = Preset.open(config.init_from, Pretrainer).tokenizer
+    if tokenizer is None:
+        return
+    own = {
+        "tokenizer": tokenizer.kind,
+        "vocabulary": None,
+        "vocabulary_size": tokenizer.vocabulary_size,
+        **tokenizer.flags,
+    }
+    for name, value in own.items():
+        if name in given and getattr(config, name) != value:
+            raise ValueError(
+                f"--{name} {shown(getattr(config, name))}: --init_from "
+                f"{config.init_from} has a vocabulary of its own, which decides that. "
+                "Leave it out, or begin with new weights."
             )
 
 

@@ -129,6 +129,8 @@ def test_what_is_wrong_shows_before_training(run, tmp_path, preset):
     assert "absent.csv" in refused("--task", "absent.csv")
     assert "at most one more" in refused("--task", "a.csv", "b.csv", "c.csv")
     assert "is not a directory that save" in refused("--init_from", tmp_path)
+    other = refused("--tokenizer", "unigram")
+    assert "--tokenizer unigram: --init_from" in other and "of its own" in other
     towers = TwoTower(
         SIZES["discriminator"], tokenizer=Electra.from_preset(preset).tokenizer
     )
