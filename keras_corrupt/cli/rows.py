@@ -137,7 +137,12 @@ def writer(file, form) -> Callable[[dict], None]:
         if not header:
             header.extend(cells)
             table.writerow(header)
-        table.writerow(cells.values())
+        if other := [name for name in cells if name not in header]:
+            raise ValueError(
+                f"An answer has a column {other[0]!r}, which the first one lacks. "
+                "Write JSON lines: --to jsonl."
+            )
+        table.writerow([cells.get(name, "") for name in header])
 
     return write
 

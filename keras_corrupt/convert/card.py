@@ -5,6 +5,7 @@ import re
 
 from keras_corrupt.downstream import SentenceEncoder
 from keras_corrupt.downstream.model import DownstreamModel
+from keras_corrupt.encoders.transformer import TransformerEncoder
 from keras_corrupt.multitask.multi_task_model import MultiTaskModel
 from keras_corrupt.presets.registry import registered_name
 from keras_corrupt.tokenizers.reading import read_text
@@ -33,7 +34,7 @@ def model_card(model, source, to, name):
         to: The format.
         name: What it is called now.
     """
-    encoder, system = model.encoder, registered_name(type(model))
+    system = registered_name(type(model))
     pretrained = getattr(model, "pretrained_by", None)
     header, use = ["---"], _USE[to]
     if to == "hugging_face" and isinstance(model, SentenceEncoder):
@@ -45,12 +46,10 @@ def model_card(model, source, to, name):
     lines = [
         f"# {name}",
         "",
-        f"Made by `keras_corrupt.{_room(model)}.{system}`"
+        f"Made by `{_room(model)}.{system}`"
         + (f", on an encoder that {pretrained} pretrained." if pretrained else "."),
         "",
-        f"The encoder has {encoder.num_layers} layers of width {encoder.hidden_size}, "
-        f"{encoder.num_heads} heads, {encoder.max_length} positions, "
-        f"{encoder.vocabulary_size:,} tokens; {encoder.count_params():,} parameters.",
+        _sizes(model),
         "",
         "```python",
         use,
@@ -82,4 +81,17 @@ def run_numbers(model, source):
 
 
 def _room(model):
-    return type(model).__module__.split(".")[1]
+    module = type(model).__module__
+    package, *rooms = module.split(".")
+    return f"{package}.{rooms[0]}" if package == "keras_corrupt" else module
+
+
+def _sizes(model):
+    encoder = getattr(model, "encoder", None)
+    if not isinstance(encoder, TransformerEncoder):
+        return f"The model has {model.count_params():,} parameters."
+    return (
+        f"The encoder has {encoder.num_layers} layers of width {encoder.hidden_size}, "
+        f"{encoder.num_heads} heads, {encoder.max_length} positions, "
+        f"{encoder.vocabulary_size:,} tokens; {encoder.count_params():,} parameters."
+    )

@@ -16,10 +16,11 @@ from keras_corrupt.convert.card import model_card
 from keras_corrupt.convert.check import check as compare
 from keras_corrupt.convert.hubs import local_copy
 from keras_corrupt.convert.options import Options
+from keras_corrupt.encoders.text_model import TextModel
 from keras_corrupt.files.whole_directory import recovered, whole_directory
 from keras_corrupt.models import Pretrainer
 from keras_corrupt.objectives.one_state import warn_of_one_state
-from keras_corrupt.presets import load_preset
+from keras_corrupt.presets import Preset
 from keras_corrupt.presets.directory import write
 from keras_corrupt.presets.locations import trained_presets
 
@@ -31,6 +32,8 @@ TARGETS = {
     "onnx": onnx,
     "litert": litert,
 }
+#: Those of libraries whose only gelu is its tanh approximation.
+OF_TANH_GELU = ("keras_hub", "model_garden")
 #: The first that recognises a path reads it.
 SOURCES = (hugging_face, keras_hub, model_garden, google_tf1)
 OURS = "keras_corrupt"
@@ -94,7 +97,11 @@ def convert(
         generator = generator and local_copy(generator)
         options = Options(generator, approximate_gelu)
         path = local_copy(trained_presets().get(source, source))
-        model, untrained = read(path, options)
+        if generator:
+            check_generator(generator, path)
+        # A library computes in float32, whatever the model was trained in.
+        dtype = {} if to == OURS else {"dtype": "float32"}
+        model, untrained = read(path, options, **dtype)
         if to == OURS:
             write(temporary, model, untrained=untrained)
         else:
@@ -104,18 +111,35 @@ def convert(
             )
             TARGETS[to].write(temporary, model, options)
             if check:
+                if to not in OF_TANH_GELU:
+                    options = options._replace(approximate_gelu=None)
                 difference = compare(model, temporary, TARGETS[to], options)
             card = model_card(model, path, to, target.name)
             (temporary / "README.md").write_text(card, encoding="utf-8")
     return Converted(model, untrained, difference)
 
 
-def read(path, options):
+def check_generator(generator, source):
+    """Raises a `ValueError` if a source has no use for `generator`, or it is none."""
+    if not (generator / "config.json").is_file():
+        raise ValueError(
+            f"generator={str(generator)!r} holds no config.json. Give the directory of "
+            "Hugging Face's generator."
+        )
+    if not hugging_face.recognises(source):
+        raise ValueError(
+            f"generator={str(generator)!r} is for a discriminator of Hugging Face's "
+            f"ELECTRA, and {source} is none. Leave it out."
+        )
+
+
+def read(path, options, **overrides):
     """Reads a model of any format.
 
     Args:
         path: A `Path`.
         options: `Options`.
+        overrides: Constructor arguments of a preset to change.
 
     Returns:
         The model, and the names of its networks that the source does not have.
@@ -134,5 +158,5 @@ def read(path, options):
         text = " ".join(str(error).split())[:500]
         named = text if str(path) in text else f"{path}: {text}"
         raise ValueError(named) from error
-    model = load_preset(path)
+    model = Preset.open(path, TextModel).load(**overrides)
     return model, model.untrained_networks

@@ -99,13 +99,13 @@ def read(path, options):
     config = read_json(config) if config.exists() else {}
 
     def heads(hidden_size):
-        count = config.get("num_attention_heads") or max(1, hidden_size // HEAD_SIZE)
-        if hidden_size % count:
+        count = config.get("num_attention_heads") or max(1, hidden_size / HEAD_SIZE)
+        if count % 1 or hidden_size % count:
             raise ValueError(
-                f"{path}: {hidden_size} is no multiple of {count} heads. Say how many "
-                'there are: {"num_attention_heads": ...} in a bert_config.json.'
+                f"{path}: a width of {hidden_size} has no {count:g} heads. Say how "
+                'many there are: {"num_attention_heads": ...} in a bert_config.json.'
             )
-        return count
+        return int(count)
 
     def sizes_of(root):
         sizes = measured(weights, encoder_format(names, root), heads)

@@ -4,6 +4,8 @@ import re
 import shutil
 from pathlib import Path
 
+import keras
+
 from keras_corrupt.convert.card import model_card
 from keras_corrupt.convert.conversion import OURS, convert
 from keras_corrupt.convert.hubs import not_installed
@@ -157,7 +159,8 @@ def write_missing_card(directory, source, name):
     """Writes the `README.md` of a preset that has none."""
     path = directory / "README.md"
     if not path.exists():
-        card = model_card(load_preset(directory), Path(source), OURS, name)
+        model = load_preset(directory, keras.Model)
+        card = model_card(model, Path(source), OURS, name)
         path.write_text(card, encoding="utf-8")
 
 

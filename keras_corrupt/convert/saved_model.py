@@ -1,7 +1,5 @@
 """Fine-tuned models as TensorFlow SavedModels: raw strings in, predictions out."""
 
-import os
-import shutil
 from pathlib import Path
 
 import keras
@@ -11,6 +9,7 @@ from keras_corrupt.convert.saved_model_spans import extractor_signatures
 from keras_corrupt.downstream.span_extractor import SpanExtractor
 from keras_corrupt.downstream.text_classifier import TextClassifier
 from keras_corrupt.downstream.token_tagger import TokenTagger
+from keras_corrupt.files.whole_directory import whole_directory
 from keras_corrupt.multitask.multi_task_model import MultiTaskModel
 from keras_corrupt.tokenizers.in_graph import GraphTokenizer, pack
 
@@ -69,14 +68,8 @@ def export_saved_model(model, directory):
     module = tf.Module()
     module.weights = [variable.value for variable in model.variables]
     signatures = SIGNATURES[type(model)](model, GraphTokenizer(model.tokenizer))
-    temporary = directory.with_name(f".{directory.name}.{os.getpid()}.tmp")
-    shutil.rmtree(temporary, ignore_errors=True)
-    try:
+    with whole_directory(directory) as temporary:
         tf.saved_model.save(module, temporary, signatures=signatures)
-        temporary.rename(directory)  # an empty directory gives way
-    except BaseException:
-        shutil.rmtree(temporary, ignore_errors=True)
-        raise
 
 
 def classifier_signatures(model, tokenize):

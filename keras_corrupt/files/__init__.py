@@ -1,1 +1,1 @@
-"""Files, whatever is in them: text of users (`text.py`), writing (`whole.py`)."""
+"""Files: users' text (`text.py`), tables and addresses; writing whole (`whole.py`)."""

@@ -19,6 +19,10 @@ PRESETS = {
 }
 
 
+class NoEncoderError(ValueError, AttributeError):
+    """A model has no `encoder`: `hasattr` says so, and a user reads why."""
+
+
 @keras.saving.register_keras_serializable(package="keras_corrupt")
 class TwoTower(Pretrainer):
     """Pretrains two Transformers that predict each token from all others.
@@ -76,7 +80,7 @@ class TwoTower(Pretrainer):
 
     @property
     def encoder(self):
-        raise ValueError(
+        raise NoEncoderError(
             "TwoTower has two towers, neither of which sees a whole text, and no "
             "`encoder` to fine-tune. Fine-tune another model, such as Electric, which "
             "learns from a two-tower model's samples."

@@ -10,6 +10,7 @@ import tyro
 from keras_corrupt import scoring
 from keras_corrupt.commands.frame import command
 from keras_corrupt.files.text import split_lines
+from keras_corrupt.files.whole import write_whole
 from keras_corrupt.scoring.highlight import legend
 
 
@@ -91,7 +92,7 @@ def rescore(
     lambda, from 0.05 to 1, is chosen on the first half of the utterances.
 
     Args:
-        lists: The n-best lists, a JSON file, plain or compressed (.gz, .xz):
+        lists: The n-best lists, a JSON file, plain or compressed (.gz, .xz, .zst):
             {utterance: {ref, hyp_1: {text, score}, ...}}.
         preset: A trained model that gives tokens probabilities, directory or name.
         parts: The parts of the recogniser's score: names of a hypothesis's numbers in
@@ -124,8 +125,7 @@ def rescore(
             n_best.utterance: n_best.texts[number]
             for n_best, number in zip(n_best_lists, result.chosen, strict=True)
         }
-        with open(output, "x", encoding="utf-8") as file:
-            json.dump(chosen, file, indent=1, ensure_ascii=False)
+        write_whole(output, json.dumps(chosen, indent=1, ensure_ascii=False))
 
 
 def blimp(

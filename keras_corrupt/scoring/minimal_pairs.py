@@ -51,9 +51,9 @@ def read_pairs(paths):
                 continue
             try:
                 content = json.loads(line)
-                good, bad, *_ = fields = [content[key] for key in _KEYS]
-                if not isinstance(good, str) or not isinstance(bad, str):
-                    raise TypeError("a sentence is no string")
+                fields = [content[key] for key in _KEYS]
+                if not all(isinstance(field, str) for field in fields):
+                    raise TypeError("a field is no string")
                 pairs.append(Pair(*fields))
             except (ValueError, KeyError, TypeError, RecursionError) as error:
                 raise ValueError(

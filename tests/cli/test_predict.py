@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from keras_corrupt.cli import predict
+from keras_corrupt.cli.rows import writer
 from tests.cli.conftest import CASES, RAW
 
 #: What a file has of a prediction, by the answer's first entries.
@@ -139,6 +140,16 @@ def test_csv_has_a_column_for_each_probability(made, run, tmp_path):
     ]  # fmt: skip
     assert [row[0] for row in rows] == ["7", "8"]
     assert [row[1] for row in rows] == model.predictions(["the cat", "a dog"])
+
+
+def test_rows_of_a_csv_have_the_first_ones_columns():
+    file = io.StringIO()
+    write = writer(file, "csv")
+    write({"id": 1, "meta": {"a": 2, "b": 3}})
+    write({"meta": {"b": 4}, "id": 5})
+    assert file.getvalue() == "id,meta.a,meta.b\n1,2,3\n5,,4\n"
+    with pytest.raises(ValueError, match="has a column 'score', which the first one"):
+        write({"id": 6, "score": 0.5})
 
 
 def test_a_bad_row_leaves_no_file(made, run, tmp_path):

@@ -9,7 +9,7 @@ import pytest
 from keras_corrupt import scoring
 from keras_corrupt.cli import demo
 from keras_corrupt.cli.tabs import tabs_of
-from keras_corrupt.models import Electra, MaskedLM
+from keras_corrupt.models import Electra, MaskedLM, TwoTower
 from tests.cli.conftest import TOKENIZER
 from tests.conftest import SIZES
 from tests.multitask.conftest import TASKS
@@ -35,6 +35,8 @@ def test_a_model_has_tabs_for_what_it_can_do(made, masked):
     electra = Electra(**SIZES, tokenizer=TOKENIZER)
     assert titles(electra) == ["Replaced words", "Nearest sentences"]
     assert titles(masked) == ["Likelihood", "Nearest sentences"]
+    towers = TwoTower(SIZES["discriminator"], tokenizer=TOKENIZER)
+    assert titles(towers) == ["Likelihood"]  # which have no encoder
     assert titles(made("several")) == ["Nearest sentences", *TASKS]
     assert titles(made("parser")) == ["Answer"]  # it reads words, and has no tokenizer
 

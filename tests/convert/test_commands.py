@@ -10,9 +10,11 @@ import numpy as np
 import pytest
 
 from keras_corrupt import models
-from keras_corrupt.convert import __main__, check, hubs, keras_hub
+from keras_corrupt.convert import __main__, card, check, hubs, keras_hub
 from keras_corrupt.convert.conversion import convert
 from keras_corrupt.convert.options import Options
+from keras_corrupt.models import MaskedLM, TwoTower
+from tests.conftest import SIZES
 from tests.convert.conftest import assert_same_weights
 
 THEIRS = Path(__file__).parents[1] / "fixtures" / "hugging_face"
@@ -78,6 +80,43 @@ def test_what_does_not_compute_the_same_is_not_kept(electra, tmp_path, monkeypat
             check=True,
         )
     assert [path.name for path in tmp_path.iterdir()] == ["ours"]
+
+
+def test_a_model_of_half_precision_is_checked_in_whole(tokenizer, tmp_path):
+    encoder = SIZES["discriminator"] | {"vocabulary_size": 60}
+    model = MaskedLM(
+        {**encoder, "approximate_gelu": True, "initializer_range": 0.4},
+        tokenizer=tokenizer,
+        dtype="mixed_bfloat16",
+    )
+    model.save_to_preset(tmp_path / "ours")
+    made = convert(tmp_path / "ours", tmp_path / "theirs", "keras_hub", check=True)
+    assert made.difference < 1e-5
+    convert(tmp_path / "ours", tmp_path / "again")
+    again = models.load_preset(tmp_path / "again")
+    assert again.dtype_policy.name == "mixed_bfloat16"
+
+
+def test_a_generator_that_is_none_is_refused(electra, tmp_path):
+    electra.save_to_preset(tmp_path / "ours")
+    for source, generator, why in (
+        (THEIRS / "electra", tmp_path, "holds no config.json"),
+        (tmp_path / "ours", THEIRS / "electra" / "generator", "and .*ours is none"),
+    ):
+        with pytest.raises(ValueError, match=f"generator=.*{why}"):
+            convert(source, tmp_path / "target", generator=str(generator))
+    assert [path.name for path in tmp_path.iterdir()] == ["ours"]
+
+
+def test_cards_of_models_of_any_kind(tokenizer, monkeypatch):
+    encoder = SIZES["discriminator"] | {"vocabulary_size": 60}
+    towers = TwoTower(encoder, tokenizer=tokenizer)
+    text = card.model_card(towers, Path("run/preset"), "keras_corrupt", "towers")
+    assert "Made by `keras_corrupt.models.TwoTower`" in text and "The model has" in text
+    monkeypatch.setattr(MaskedLM, "__module__", "mine")
+    model = MaskedLM(encoder, tokenizer=tokenizer)
+    text = card.model_card(model, Path("run/preset"), "keras_corrupt", "own")
+    assert "Made by `mine.MaskedLM`" in text and "The encoder has 1 layers" in text
 
 
 def test_hubs_are_asked(electra, tmp_path, monkeypatch):

@@ -135,6 +135,11 @@ def test_bert(tmp_path):
         ),
         "bert/pooler/dense/bias": np.ones(128, "float32"),
     }
+    odd = {**ENCODER, "hidden_size": 96, "num_heads": 2, "embedding_size": 96}
+    odd = arrays_of(MaskedLM(odd).encoder, "bert")
+    (tmp_path / "odd").mkdir()
+    with pytest.raises(ValueError, match="a width of 96 has no 1.5 heads. Say how"):
+        MaskedLM.from_preset(save(tmp_path / "odd", odd))
     (tmp_path / "bert_config.json").write_text('{"num_attention_heads": 4}')
     back = models.load_preset(save(tmp_path, arrays))
     assert back.encoder.num_heads == 4

@@ -36,9 +36,10 @@ def test_errors(tmp_path):
     (tmp_path / "bad.jsonl").write_text(line("a", "b", "c", "d") + '\n{"UID": 1}\n')
     with pytest.raises(ValueError, match="bad.jsonl, line 2: no pair of BLiMP's"):
         read_pairs([tmp_path])
-    (tmp_path / "null.jsonl").write_text(line("a", None, "c", "d"))
-    with pytest.raises(ValueError, match="line 1: .*a sentence is no string"):
-        read_pairs([tmp_path / "null.jsonl"])
+    for fields in (("a", None, "c", "d"), ("a", "b", "c", None)):
+        (tmp_path / "null.jsonl").write_text(line(*fields))
+        with pytest.raises(ValueError, match="line 1: .*a field is no string"):
+            read_pairs([tmp_path / "null.jsonl"])
     with pytest.raises(FileNotFoundError, match="none.jsonl is not a file"):
         read_pairs([tmp_path / "none.jsonl"])
     (tmp_path / "empty").mkdir()
