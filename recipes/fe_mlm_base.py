@@ -1,7 +1,8 @@
 """Fully-explored masked LM at BERT's base size: Zheng et al., 2020, section 4.1.
 
     python recipes/fe_mlm_base.py --corpus 'books/*.txt' --output runs/fe_mlm_base
-    python recipes/fe_mlm_base.py --disjoint_masks False --output runs/k_masks_base
+    python recipes/fe_mlm_base.py --corpus 'books/*.txt' --disjoint_masks False \\
+        --output runs/k_masks_base
 
 Each text has four masks that have no token in common, all in one update; the second
 command draws them independently, at the same cost. The paper trains 256 texts a step

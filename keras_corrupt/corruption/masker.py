@@ -58,6 +58,12 @@ class Masker:
             A `Masking`, `[batch * num_masks, masked]`.
         """
         if "masked_positions" in inputs:
+            if "masked_weights" not in inputs:
+                raise ValueError(
+                    "The inputs have `masked_positions` and no `masked_weights`: give "
+                    "1 for each position that is masked, and 0 for those that fill "
+                    "rows up."
+                )
             return Masking(inputs["masked_positions"], inputs["masked_weights"])
         draw = inputs, self.mask_rate, self.unmaskable_ids, self.seed_generator
         masking = self.options["masking"]

@@ -1,5 +1,7 @@
 """What an encoder's constructor refuses."""
 
+import numbers
+
 from keras_corrupt.encoders.feed_forward import FEED_FORWARDS
 from keras_corrupt.encoders.masks import MASKS
 from keras_corrupt.encoders.transformer_layer import REMAT
@@ -20,6 +22,14 @@ _CHOICES = {
 }
 
 
+#: Size -> the least that it can be.
+_SIZES = {
+    **dict.fromkeys(("vocabulary_size", "hidden_size", "intermediate_size"), 1),
+    **dict.fromkeys(("num_heads", "embedding_size", "max_length"), 1),
+    **{"num_layers": 0, "num_segments": 0},
+}
+
+
 def check_architecture(options):
     """Raises a `ValueError` for what no encoder can be.
 
@@ -30,6 +40,12 @@ def check_architecture(options):
         value = options[name]
         if not isinstance(value, (str, bool)) or value not in choices:
             raise ValueError(f"`{name}` must be one of {list(choices)}; got {value!r}.")
+    for name, least in _SIZES.items():
+        size = options[name]
+        if not isinstance(size, numbers.Integral) or size < least:
+            raise ValueError(
+                f"`{name}` must be a whole number of at least {least}; got {size!r}."
+            )
     hidden_size, num_heads = options["hidden_size"], options["num_heads"]
     if hidden_size % num_heads:
         raise ValueError(

@@ -5,14 +5,18 @@ import dataclasses
 import json
 import os
 import sys
-from typing import Annotated
+from typing import Annotated, Literal
 
 import tyro
 
 from keras_corrupt.commands.frame import command
 from keras_corrupt.training import keras_stand_in
 from keras_corrupt.training.example_settings import check_flags, names_of
+from keras_corrupt.training.phases import scaled
 from keras_corrupt.training.smaller_runs import note, of_smaller_run, tokens
+
+#: The value of an option that neither a flag nor a recipe gives.
+NOT_GIVEN = ""
 
 
 @command("Run the same command again to go on.")
@@ -101,11 +105,14 @@ def parse(recipe, flags, description=None):
         use_underscores=True,
     )
     config = dataclasses.replace(parsed.run, objective=_values_of(parsed.options))
+    if config.phases and config.steps != recipe.steps:
+        phases = scaled(config.phases, config.steps)
+        config = dataclasses.replace(config, phases=phases)
     return of_smaller_run(config, recipe, names_of(flags))
 
 
 def _flags_of(name, options, values, preset, fallback=True):
-    """Makes a dataclass of options; its fields are the recipe's values, or `None`.
+    """Makes a dataclass of options: the recipe's values, or `NOT_GIVEN`.
 
     Args:
         name: The dataclass's name.
@@ -124,7 +131,9 @@ def _flags_of(name, options, values, preset, fallback=True):
             main = False  # the first network is the one that is fine-tuned later
             continue
         kind = spec.type or (int | float | bool | str if usual is None else type(usual))
-        kind = str if kind is dict else kind  # in JSON, which `_values_of` reads
+        value = values.get(option, NOT_GIVEN)
+        if kind is dict:  # in JSON, which `_values_of` reads
+            kind, value = str, json.dumps(value) if isinstance(value, dict) else value
         if usual is None:
             usual = spec.default if fallback else "the model's choice"
         about = tyro.conf.arg(
@@ -132,14 +141,15 @@ def _flags_of(name, options, values, preset, fallback=True):
             metavar=getattr(kind, "__name__", "value").upper(),
             help_behavior_hint=f"(default: {usual})",
         )
-        fields.append((option, Annotated[kind | None, about], values.get(option)))
+        kind = None | Literal[NOT_GIVEN, "null"] | kind
+        fields.append((option, Annotated[kind, about], value))
     return dataclasses.make_dataclass(name, fields)
 
 
 def _values_of(options, prefix="--"):
     """Returns the options that have a value, as `PretrainConfig.objective` has them.
 
-    Dicts are given in JSON, and so is `null`, Python's `None`.
+    Dicts are given in JSON. `None` is one, too, and so is JSON's `null`.
 
     Args:
         options: A dataclass that `_flags_of` made, with values.
@@ -152,10 +162,9 @@ def _values_of(options, prefix="--"):
     for field in dataclasses.fields(options):
         value = getattr(options, field.name)
         if dataclasses.is_dataclass(value):
-            value = _values_of(value, f"{prefix}{field.name}.") or None
+            value = _values_of(value, f"{prefix}{field.name}.") or NOT_GIVEN
         elif value == "null":
-            values[field.name] = None
-            continue
+            value = None
         elif isinstance(value, str) and value.startswith("{"):
             try:
                 value = json.loads(value)
@@ -163,6 +172,6 @@ def _values_of(options, prefix="--"):
                 raise ValueError(
                     f"{prefix}{field.name} {value}: not a dict in JSON ({error})."
                 ) from error
-        if value is not None:
+        if value != NOT_GIVEN:
             values[field.name] = value
     return values

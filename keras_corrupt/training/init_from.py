@@ -46,6 +46,12 @@ def check(preset, cls, size, overrides):
             f"--preset what else {cls.__name__} has, one of {', '.join(cls.presets)}; "
             f"got {size}."
         )
+    if overrides.get("tied_embeddings") == "gradient_disentangled":
+        raise ValueError(
+            f"--tied_embeddings gradient_disentangled: --init_from {preset} is of "
+            f"{other.__name__}, whose embeddings are not divided so. Leave it out, or "
+            f"start from a preset of {cls.__name__}."
+        )
     smallest = "tiny" if "tiny" in other.presets else next(iter(other.presets))
     _ = other.from_preset(smallest, name="trial").encoder  # raises where there is none
     return opened

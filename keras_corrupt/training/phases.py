@@ -67,6 +67,27 @@ def phases_of(config):
     return first, Phase(WHOLE_RUN, config.steps - first.steps)
 
 
+def scaled(phases, steps):
+    """Returns phases that have other steps together, in the same proportions.
+
+    Args:
+        phases: `Phase`s, or none.
+        steps: How many steps they have together.
+
+    >>> phases = Phase("first", 100), Phase("second", 200)
+    >>> [phase.steps for phase in scaled(phases, 31)]
+    [10, 21]
+    """
+    total, changed = sum(phase.steps for phase in phases), []
+    for phase in phases:
+        share = steps * phase.steps // total
+        changed.append(dataclasses.replace(phase, steps=share))
+    left = steps - sum(phase.steps for phase in changed)
+    for last in changed[-1:]:
+        changed[-1] = dataclasses.replace(last, steps=last.steps + left)
+    return tuple(changed)
+
+
 def warmup_of(phase, config):
     """Returns a phase's updates of warm-up, in a run of a `PretrainConfig`."""
     steps = phase.warmup_steps
@@ -103,6 +124,13 @@ def check_phases(config, model):
                     f"The phase {phase.name!r} names {', '.join(unknown)} among its "
                     f"`{field}`; {type(model).__name__} has {', '.join(choices)}."
                 )
+        networks = [model.networks[name] for name in phase.networks]
+        if networks and not any(n.trainable_variables for n in networks):
+            raise ValueError(
+                f"The phase {phase.name!r} trains {', '.join(phase.networks)}, which "
+                f"has no variables in {type(model).__name__}. Leave the phase, or "
+                "--generator_steps, out."
+            )
         if phase.start and not callable(getattr(model, phase.start, None)):
             raise ValueError(
                 f"The phase {phase.name!r} has {phase.start!r} as its `start`, which "

@@ -159,7 +159,7 @@ class PretrainingRun(Run):
         enter(phase, self.model, self.all_trained, self.loss_weights)
         compile_model(self.model, self.config, self.devices.strategy, phase)
         resume(self.model, self.config, self.checkpoints)
-        if self.config.init_from and not self.before:
+        if self.config.init_from and self.before is None:
             self.before = self.validate_before()
 
     def batches(self, step):
@@ -249,7 +249,15 @@ def trial_model(config):
     resized = any(isinstance(value, dict) for value in config.objective.values())
     if resized and config.preset in presets:
         preset = config.preset
-    return config.model_class.from_preset(preset, name="trial", **config.objective)
+    make = functools.partial(
+        config.model_class.from_preset, name="trial", **config.objective
+    )
+    try:
+        return make(preset)
+    except ValueError:
+        if preset == config.preset or config.preset not in presets:
+            raise
+        return make(config.preset)  # which may have more layers, or heads
 
 
 def check_metric_names(model):

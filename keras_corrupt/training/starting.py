@@ -1,6 +1,5 @@
 """What a run starts from: its examples, those that are mixed in, and its model."""
 
-import hashlib
 from pathlib import Path
 from typing import NamedTuple
 
@@ -41,15 +40,6 @@ class Examples(NamedTuple):
             "text": self.info.fingerprint,
             **{f"text of --mix {m.name}": m.info.fingerprint for m in self.mixed},
         }
-
-    @property
-    def fingerprint(self):
-        """SHA-256 over all examples."""
-        if not self.mixed:
-            return self.info.fingerprint
-        return hashlib.sha256(
-            "\n".join(self.fingerprints.values()).encode()
-        ).hexdigest()
 
 
 class Mixed(NamedTuple):
@@ -158,7 +148,9 @@ def check_start(config, model):
     cls = type(model)
     preset = init_from.check(config.init_from, cls, config.preset, config.objective)
     lacks = preset.model_class is not cls or not preset.has("generator")
-    if lacks and "generator" in model.networks and config.generator_steps is None:
+    generator = model.networks.get("generator")
+    learns = generator is not None and generator.trainable_variables
+    if lacks and learns and config.generator_steps is None:
         raise ValueError(
             f"--init_from {config.init_from} has no generator for {cls.__name__}. Say "
             "with --generator_steps how many of the first updates train a new one "

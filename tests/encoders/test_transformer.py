@@ -124,6 +124,9 @@ def test_tied_parts_are_the_same_variables():
 def test_errors_name_the_argument():
     with pytest.raises(ValueError, match="num_heads=3"):
         TransformerEncoder(**{**CONFIG, "num_heads": 3})
+    for name, size in (("num_layers", -1), ("hidden_size", 0), ("num_heads", 1.5)):
+        with pytest.raises(ValueError, match=f"`{name}` must be a whole .*got {size}"):
+            TransformerEncoder(**{**CONFIG, name: size})
     encoder = TransformerEncoder(**CONFIG)
     with pytest.raises(ValueError, match="max_length=24"):
         encoder(make_inputs(length=25))

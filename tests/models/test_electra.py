@@ -144,6 +144,8 @@ def test_static_masks_are_used(sizes, inputs):
     outputs = model(
         {**inputs, "masked_positions": positions, "masked_weights": weights}
     )
+    with pytest.raises(ValueError, match="`masked_positions` and no `masked_weights`"):
+        model({**inputs, "masked_positions": positions})
     masked = np.array(outputs["mlm"].token_ids)
     assert (masked[:, 1:3] == 4).all()
     rest = np.delete(masked, [1, 2], axis=1)

@@ -5,7 +5,7 @@ import re
 
 import pytest
 
-from keras_corrupt.training import PretrainConfig
+from keras_corrupt.training import Phase, PretrainConfig
 from keras_corrupt.training.command_line import parse
 from keras_corrupt.training.example_settings import names_of
 from keras_corrupt.training.smaller_runs import note
@@ -47,6 +47,10 @@ def test_without_flags_it_is_the_recipe():
             },
         ),
         (
+            "--discriminator.local_window None --discriminator.relative_positions None",
+            {"discriminator": {"local_window": None, "relative_positions": None}},
+        ),
+        (
             "--generator.hidden_size 64",
             {"generator": {"num_layers": 6, "hidden_size": 64}},
         ),
@@ -60,6 +64,21 @@ def test_options_are_flags(flags, changes):
     assert (
         config.model_class.from_preset("tiny", mask_rate=rate).masker.mask_rate == rate
     )
+
+
+@pytest.mark.parametrize("value", [None, {"num_buckets": 32, "max_distance": 128}])
+def test_a_recipe_may_switch_an_option_off_or_give_a_dict(value):
+    objective = {"discriminator": {"relative_positions": value}}
+    recipe = dataclasses.replace(RECIPE, objective=objective)
+    assert parse(recipe, []) == recipe
+
+
+def test_phases_are_as_long_as_the_run():
+    phases = Phase("a", 100), Phase("b", 200)
+    recipe = dataclasses.replace(RECIPE, steps=300, phases=phases)
+    assert parse(recipe, []).phases == phases
+    shorter = parse(recipe, ["--steps", "31"])
+    assert [phase.steps for phase in shorter.phases] == [10, 21]
 
 
 def test_a_dict_that_is_none_is_named():

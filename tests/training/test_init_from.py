@@ -139,6 +139,18 @@ def test_another_systems_encoder(
     assert model.masker.mask_rate == 0.2  # the run's option
 
 
+def test_a_system_of_other_embeddings_cannot_start_another(config, finished, tmp_path):
+    MaskedLM(ENCODER, tokenizer=finished.model.tokenizer).save_to_preset(tmp_path / "p")
+    config = dataclasses.replace(
+        config,
+        init_from=str(tmp_path / "p"),
+        generator_steps=0,
+        objective={"tied_embeddings": "gradient_disentangled"},
+    )
+    with pytest.raises(ValueError, match="gradient_disentangled: --init_from .*Masked"):
+        pretrain(config)
+
+
 def test_a_system_without_an_encoder_cannot_start_another(
     config, finished, tmp_path, monkeypatch
 ):

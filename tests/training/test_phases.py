@@ -157,6 +157,15 @@ def test_phases_that_cannot_work(config, tmp_path, change, message):
     assert list(tmp_path.iterdir()) == []
 
 
+def test_a_generator_without_variables_has_no_phase(config):
+    alone = Phase("alone", config.steps, networks=("generator",))
+    config = dataclasses.replace(
+        config, model="UnigramElectra", objective={}, phases=(alone,)
+    )
+    with pytest.raises(ValueError, match="trains generator, which has no variables in"):
+        pretrain(config)
+
+
 def test_phases_need_names_and_no_average(config):
     twice = dataclasses.replace(config, steps=6, phases=(Phase("a", 3), Phase("a", 3)))
     with pytest.raises(ValueError, match="different names; got"):
