@@ -71,21 +71,20 @@ def scaled(phases, steps):
     """Returns phases that have other steps together, in the same proportions.
 
     Args:
-        phases: `Phase`s, or none.
+        phases: `Phase`s, one or more.
         steps: How many steps they have together.
 
     >>> phases = Phase("first", 100), Phase("second", 200)
     >>> [phase.steps for phase in scaled(phases, 31)]
     [10, 21]
     """
-    total, changed = sum(phase.steps for phase in phases), []
-    for phase in phases:
-        share = steps * phase.steps // total
-        changed.append(dataclasses.replace(phase, steps=share))
-    left = steps - sum(phase.steps for phase in changed)
-    for last in changed[-1:]:
-        changed[-1] = dataclasses.replace(last, steps=last.steps + left)
-    return tuple(changed)
+    total = sum(phase.steps for phase in phases)
+    shares = [steps * phase.steps // total for phase in phases[:-1]]
+    shares.append(steps - sum(shares))
+    return tuple(
+        dataclasses.replace(phase, steps=share)
+        for phase, share in zip(phases, shares, strict=True)
+    )
 
 
 def warmup_of(phase, config):
