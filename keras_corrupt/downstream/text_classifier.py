@@ -26,6 +26,7 @@ class TextClassifier(DownstreamModel):
             Clark's thesis does in 3.2.1; `None` for the head's output as it is.
         label_weights: For classes, how much an example of each counts in the loss; 1
             if not given. With soft targets it is the mean by the targets.
+        pairs: Whether it learned from pairs of texts; `predict` then asks for both.
         kwargs: Arguments of `DownstreamModel`.
 
     Example:
@@ -39,7 +40,7 @@ class TextClassifier(DownstreamModel):
     """
 
     head_arguments = ("labels", "score_range", "score_activation")
-    label_arguments = ("label_weights",)
+    label_arguments = ("label_weights", "pairs")
 
     def __init__(
         self,
@@ -49,6 +50,7 @@ class TextClassifier(DownstreamModel):
         score_range=None,
         score_activation=None,
         label_weights=None,
+        pairs=False,
         **kwargs,
     ):
         super().__init__(encoder, tokenizer, **kwargs)
@@ -77,6 +79,7 @@ class TextClassifier(DownstreamModel):
                 f"{label_weights!r}."
             )
         self.label_weights = label_weights
+        self.pairs = pairs
         self.head = ClassificationHead(
             1 if labels is None else len(labels),
             self.dropout,
@@ -111,6 +114,10 @@ class TextClassifier(DownstreamModel):
         if self.score_activation is None:
             del config["score_activation"]
         return config
+
+    @property
+    def row_format(self):
+        return super().row_format | {"needed": 2 if self.pairs else 1}
 
     @property
     def target_name(self):
@@ -174,6 +181,7 @@ class TextClassifier(DownstreamModel):
             "score_range": self.score_range,
             "score_activation": self.score_activation,
             "label_weights": self.label_weights,
+            "pairs": self.pairs,
         }
 
 

@@ -28,6 +28,8 @@ class TextTask(Task):
             "labels": labels and list(labels),
             "score_range": score_range and list(score_range),
         }
+        if not isinstance(splits["train"].examples[0], str):
+            self.model_arguments["pairs"] = True
         self.metric_names = metrics
         self.main_metric = metrics[0]
         train = set(splits["train"].labels)

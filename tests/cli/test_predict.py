@@ -9,7 +9,8 @@ import pytest
 
 from keras_corrupt.cli import predict
 from keras_corrupt.cli.rows import writer
-from tests.cli.conftest import CASES, RAW
+from keras_corrupt.downstream import TextClassifier
+from tests.cli.conftest import CASES, RAW, texts
 
 #: What a file has of a prediction, by the answer's first entries.
 READ = {
@@ -125,6 +126,18 @@ def test_each_line_has_an_answer(made, run):
     rows = json_lines(run(model, stdin="\ufeffthe cat\r\n\r\na dog\n日本".encode()))
     expected = model.predictions(["the cat", "", "a dog", "日本"])
     assert [row["labels"] for row in rows] == expected
+
+
+def test_a_model_of_pairs_asks_for_both_texts(run, tmp_path):
+    model = texts(TextClassifier, labels=["x", "y"], pairs=True)
+    with pytest.raises(SystemExit, match="reads text, second_text, and a line is one"):
+        run(model, stdin=b"the cat")
+    (tmp_path / "a.csv").write_text("text\nthe cat\n")
+    with pytest.raises(SystemExit, match="there is no column 'second_text'"):
+        run(model, "a.csv")
+    (tmp_path / "a.csv").write_text("text,second_text\nthe cat,a dog\n")
+    (row,) = json_lines(run(model, "a.csv"))
+    assert row["label"] == model.predictions([("the cat", "a dog")])[0]
 
 
 def test_csv_has_a_column_for_each_probability(made, run, tmp_path):

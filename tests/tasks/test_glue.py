@@ -147,7 +147,8 @@ def test_scores_are_submitted_with_three_decimals(tmp_path):
     write(tmp_path, "STS-B")
     write_test(tmp_path, "STS-B")
     task = GlueTask("STS-B", tmp_path)
-    assert task.model_arguments == {"labels": None, "score_range": [0, 5]}
+    expected = {"labels": None, "score_range": [0, 5], "pairs": True}
+    assert task.model_arguments == expected
     path = task.write_predictions([3.14159, 5.0], "test", tmp_path)
     assert path.name == "STS-B.tsv"
     assert path.read_text() == "index\tprediction\n0\t3.142\n7\t5.000\n"
