@@ -8,11 +8,9 @@ All but matrix products is computed in float32.
 
 from keras import ops
 
-from keras_corrupt.devices.hashed_random import uniform
 from keras_corrupt.heads.softmax import (
     cross_entropy,
     cross_entropy_gradients,
-    draw,
     output_logits,
 )
 
@@ -72,27 +70,6 @@ def _gradients(hidden, table, bias, token_ids, upstream, size):
     count = ops.shape(hidden)[0]
     chunks, dtable, dbias = ops.fori_loop(0, count, step, (hidden, *zeros))
     return _join(chunks, length), ops.cast(dtable, table.dtype), dbias
-
-
-def sample(hidden, table, bias, seed, size):
-    """Draws a token at each position from its softmax; no gradient flows.
-
-    Args:
-        hidden: `[batch, length, embedding]`.
-        table: `[vocabulary, embedding]`, of the same type.
-        bias: `[vocabulary]`.
-        seed: A `keras.random.SeedGenerator`.
-        size: Positions of each sequence whose logits are held at once.
-
-    Returns:
-        int32 `[batch, length]`.
-    """
-    drawn = uniform((*ops.shape(hidden)[:2], 2), seed)
-
-    def of_chunk(hidden, drawn):
-        return draw(_logits(hidden, table, bias), drawn)
-
-    return _map(of_chunk, (ops.stop_gradient(hidden), drawn), size, "int32")
 
 
 def top_k(hidden, table, bias, k, size):

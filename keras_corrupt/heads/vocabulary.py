@@ -124,20 +124,6 @@ class VocabularyHead(keras.layers.Layer):
         """Cross-entropy of the tokens: `log_probabilities` times -1."""
         return -self.log_probabilities(hidden, token_ids)
 
-    def sample(self, hidden, seed):
-        """Draws a token at every position from its softmax; no gradient flows.
-
-        Args:
-            hidden: `[batch, length, hidden]`.
-            seed: A `keras.random.SeedGenerator`.
-
-        Returns:
-            int32 `[batch, length]`.
-        """
-        return chunks.sample(
-            *self._states_and_table(hidden), self.bias, seed, self.chunk_size
-        )
-
     def top_k(self, hidden, k):
         """Returns the k likeliest tokens at every position; no gradient flows.
 
