@@ -156,6 +156,8 @@ def check_start(config, model):
             "with --generator_steps how many of the first updates train a new one "
             "alone, of the size --preset; 0 for none."
         )
+    # What does not fit together shows now, before a corpus is prepared.
+    init_from.load(config.init_from, cls, config.preset, **config.objective)
 
 
 def prepare_mix(config, output, info, tokenizer):

@@ -151,6 +151,22 @@ def test_a_system_of_other_embeddings_cannot_start_another(config, finished, tmp
         pretrain(config)
 
 
+def test_sizes_that_do_not_fit_together_show_first(config, finished, tmp_path):
+    config = dataclasses.replace(
+        config,
+        model="Teams",
+        preset="base",
+        objective={},
+        init_from=str(finished.directory / "preset"),
+        generator_steps=0,
+        data=None,
+        corpus=("python-docs",),
+    )
+    with pytest.raises(ValueError, match="_layers` must be from 0 to 1"):
+        pretrain(config)
+    assert not (tmp_path / "run").exists()
+
+
 def test_a_system_without_an_encoder_cannot_start_another(
     config, finished, tmp_path, monkeypatch
 ):
