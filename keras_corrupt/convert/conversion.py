@@ -32,7 +32,7 @@ TARGETS = {
     "onnx": onnx,
     "litert": litert,
 }
-#: Those of libraries whose only gelu is its tanh approximation.
+#: Formats of libraries whose only gelu is its tanh approximation.
 OF_TANH_GELU = ("keras_hub", "model_garden")
 #: The first that recognises a path reads it.
 SOURCES = (hugging_face, keras_hub, model_garden, google_tf1)

@@ -339,7 +339,7 @@ def read_test(path, columns, read_label, lists=False):
     """
     names, rows = read_rows(path, header=isinstance(columns.text, str))
     cells = [row.get(columns.label) for _, row in rows if isinstance(row, dict)]
-    empty = not lists and any(str(cell or "").strip() == "" for cell in cells)
+    empty = not lists and any(cell is None or not str(cell).strip() for cell in cells)
     if columns.label not in names or empty:
         columns = dataclasses.replace(columns, label=None)
     return read_table(path, columns, read_label, lists)

@@ -10,6 +10,7 @@ from keras_corrupt.tasks.tables import (
     hold_out,
     one_of,
     read_table,
+    read_test,
     score_in,
 )
 from keras_corrupt.tasks.task import Split
@@ -195,6 +196,8 @@ def test_labels_metrics_and_guesses_come_from_training_data(tmp_path):
         task.metrics(["x"], task.splits["test"])
     labelled = TableTask(train, COLUMNS, dev, dev, labels=["z", "y", "x"])
     assert labelled.splits["test"].labels == ["x", "new", "y"]
+    zero = write(tmp_path / "zero.jsonl", '{"text": "a", "label": 0}\n')
+    assert read_test(zero, COLUMNS, one_of()).labels == ["0"]
     # Rows without a label are to be labelled, too.
     some = write(tmp_path / "some.tsv", rows(("a", "x"), ("b", ""), ("c", " ")))
     to_label = TableTask(train, COLUMNS, dev, some).splits["test"]
