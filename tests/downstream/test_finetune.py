@@ -301,6 +301,7 @@ def test_taggers_predict_together_and_span_extractors_do_not(config, tmp_path):
         )
     tagger = types.SimpleNamespace(
         new_model=lambda: models[0],
+        dev="dev",
         features={"dev": features},
         splits={"dev": Split(words, [["X"] * 2, ["Y"] * 3])},
         write_predictions=lambda *_: None,
