@@ -30,9 +30,8 @@ def convert(
     Args:
         source: A preset, directory or name; a directory of Hugging Face's ELECTRA,
             BERT, RoBERTa, XLM-RoBERTa, CamemBERT, ModernBERT or COCO-LM, or of
-            KerasHub; the prefix of a checkpoint of
-            Model Garden or of Google's TensorFlow 1 code; hf://owner/name or
-            kaggle://handle.
+            KerasHub; the prefix of a checkpoint of Model Garden or of Google's
+            TensorFlow 1 code; hf://owner/name or kaggle://handle.
         target: The directory to make. With --push it may be left out.
         to: The format.
         generator: Where ELECTRA's generator is, if it is published by itself.

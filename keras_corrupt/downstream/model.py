@@ -63,9 +63,8 @@ class DownstreamModel(TextModel):
                 encoder = {**encoder, "dropout": dropout, "attention_dropout": dropout}
             if tokenizer is not None:
                 encoder["padding_id"] = tokenizer.padding_id
-            encoder = TransformerEncoder(
-                **encoder, dtype=self.dtype_policy, name="encoder"
-            )
+            named = {"dtype": self.dtype_policy, "name": "encoder"}
+            encoder = TransformerEncoder(**encoder, **named)
         self.encoder = encoder
         longest = self.encoder.max_length
         max_length = max_length or longest
@@ -77,9 +76,8 @@ class DownstreamModel(TextModel):
         size = 0 if tokenizer is None else tokenizer.vocabulary_size
         if size > self.encoder.vocabulary_size:
             raise ValueError(
-                f"`tokenizer` has {size} tokens, more than the "
-                f"encoder's {self.encoder.vocabulary_size}. Pass the one that the "
-                "encoder was pretrained with."
+                f"`tokenizer` has {size} tokens, more than the encoder's "
+                f"{self.encoder.vocabulary_size}. Pass the one of its pretraining."
             )
         self._tokenizer = tokenizer
         self.max_length = max_length

@@ -341,9 +341,8 @@ class TransformerEncoder(TextModel):
         """
         if not 1 <= length <= self.max_length:
             raise ValueError(
-                f"`length` must be from 1 to the encoder's `max_length`, "
-                f"{self.max_length}. Received: length={length}. "
-                "Shorten the sequences or raise `max_length`."
+                f"`length` must be from 1 to max_length={self.max_length}; got "
+                f"length={length}. Shorten the sequences or raise `max_length`."
             )
         total = self.embeddings.flops(length, training)
         if self.embedding_projection is not None:
@@ -397,5 +396,4 @@ class TransformerEncoder(TextModel):
 
     def get_config(self):
         self.refuse_quantized()
-        identity = {"name": self.name, "dtype": self.dtype_policy.name}
-        return {**self.architecture, **identity}
+        return self.architecture | {"name": self.name, "dtype": self.dtype_policy.name}

@@ -149,7 +149,7 @@ def _flags_of(name, options, values, preset, fallback=True):
 def _values_of(options, prefix="--"):
     """Returns the options that have a value, as `PretrainConfig.objective` has them.
 
-    Dicts are given in JSON. `None` is one, too, and so is JSON's `null`.
+    Dicts are given in JSON. `None` and JSON's `null` both switch an option off.
 
     Args:
         options: A dataclass that `_flags_of` made, with values.

@@ -5,7 +5,7 @@ import re
 
 import pytest
 
-from keras_corrupt.training import Phase, PretrainConfig
+from keras_corrupt.training import Phase, PretrainConfig, pretraining
 from keras_corrupt.training.command_line import parse
 from keras_corrupt.training.example_settings import names_of
 from keras_corrupt.training.smaller_runs import note
@@ -71,6 +71,14 @@ def test_a_recipe_may_switch_an_option_off_or_give_a_dict(value):
     objective = {"discriminator": {"relative_positions": value}}
     recipe = dataclasses.replace(RECIPE, objective=objective)
     assert parse(recipe, []) == recipe
+
+
+def test_options_that_the_smallest_preset_has_no_room_for():
+    config = PretrainConfig("Teams", "small", "run", objective={"task_layers": 3})
+    assert pretraining.trial_model(config).name == "trial"
+    config = dataclasses.replace(config, objective={"task_layers": 13})
+    with pytest.raises(ValueError, match="must be from 0 to 12"):
+        pretraining.trial_model(config)
 
 
 def test_phases_are_as_long_as_the_run():
