@@ -79,9 +79,9 @@ class Config(FinetuneConfig):
 
 #: Fields of a file of one's own.
 OF_A_FILE = (
-    *("dev", "test", "text", "second_text", "label", "id", "labels", "name"),
-    *("multi_label", "balance", "regression", "score_range", "dev_fraction"),
-    "template",
+    *("train", "dev", "test", "text", "second_text", "label", "id", "labels"),
+    *("name", "multi_label", "separator", "balance", "regression", "score_range"),
+    *("dev_fraction", "template"),
 )
 
 

@@ -5,6 +5,7 @@ import re
 
 from keras_corrupt.downstream import SentenceEncoder
 from keras_corrupt.downstream.model import DownstreamModel
+from keras_corrupt.encoders.text_model import TextModel
 from keras_corrupt.encoders.transformer import TransformerEncoder
 from keras_corrupt.multitask.multi_task_model import MultiTaskModel
 from keras_corrupt.presets.registry import registered_name
@@ -42,6 +43,8 @@ def model_card(model, source, to, name):
         use = "sentence_transformers.SentenceTransformer(directory)"
     elif to == "hugging_face":
         header += ["library_name: transformers"]
+    elif to == "keras_corrupt" and not isinstance(model, TextModel):
+        use = f"{_room(model)}.{system}.from_preset(directory)"
     header += ["tags:", "- keras_corrupt", f"- {system.lower()}", "---", ""]
     lines = [
         f"# {name}",

@@ -14,6 +14,7 @@ from keras_corrupt.convert import (
 )
 from keras_corrupt.convert.card import model_card
 from keras_corrupt.convert.check import check as compare
+from keras_corrupt.convert.files import read_json
 from keras_corrupt.convert.hubs import local_copy
 from keras_corrupt.convert.options import Options
 from keras_corrupt.encoders.text_model import TextModel
@@ -126,7 +127,9 @@ def check_generator(generator, source):
             f"generator={str(generator)!r} holds no config.json. Give the directory of "
             "Hugging Face's generator."
         )
-    if not hugging_face.recognises(source):
+    of_hugging_face = hugging_face.recognises(source)
+    config = read_json(source / "config.json") if of_hugging_face else {}
+    if config.get("model_type") != "electra":
         raise ValueError(
             f"generator={str(generator)!r} is for a discriminator of Hugging Face's "
             f"ELECTRA, and {source} is none. Leave it out."

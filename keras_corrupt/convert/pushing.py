@@ -7,8 +7,8 @@ from pathlib import Path
 import keras
 
 from keras_corrupt.convert.card import model_card
-from keras_corrupt.convert.conversion import OURS, convert
-from keras_corrupt.convert.hubs import not_installed
+from keras_corrupt.convert.conversion import OURS, check_generator, convert
+from keras_corrupt.convert.hubs import local_copy, not_installed
 from keras_corrupt.presets import load_preset
 from keras_corrupt.presets.directory import read_config
 from keras_corrupt.presets.locations import trained_presets
@@ -137,6 +137,8 @@ def stage(source, folder, destination, to=OURS, **options):
     for revision, preset in revisions_of(source).items():
         directory = Path(folder) / (revision or name)
         if to == OURS and _is_ours(preset):
+            if generator := options.get("generator"):
+                check_generator(local_copy(generator), Path(preset))
             shutil.copytree(preset, directory, ignore=shutil.ignore_patterns(".*"))
         else:
             convert(preset, directory, to, **options)

@@ -1,5 +1,6 @@
 """Fine-tuned models as TensorFlow SavedModels: raw strings in, predictions out."""
 
+import os
 from pathlib import Path
 
 import keras
@@ -60,7 +61,7 @@ def export_saved_model(model, directory):
                 f"`model` must be one of {[cls.__name__ for cls in SIGNATURES]}; got a "
                 f"{type(part).__name__}."
             )
-    directory = Path(directory)
+    directory = Path(os.path.realpath(directory))  # not a link that is replaced
     if directory.exists() and (not directory.is_dir() or any(directory.iterdir())):
         raise ValueError(
             f"`directory` must be new or empty; {directory} is not. Remove it first."

@@ -74,6 +74,12 @@ def fingerprint(preset):
     return f"{os.path.basename(os.path.normpath(preset))} {content_hash(preset)}"
 
 
+def settings_fingerprint(settings):
+    """Returns a hash of settings, as JSON holds them."""
+    text = json.dumps(settings, sort_keys=True)
+    return hashlib.sha256(text.encode()).hexdigest()[:16]
+
+
 def file_fingerprint(path):
     """Returns a hash of a file's content."""
     with open(path, "rb") as file:

@@ -23,6 +23,7 @@ class MultiLabelClassifier(DownstreamModel):
             the best one on the development examples: see `calibrate`.
         label_weights: For each label, how much a text that has it counts in the loss
             beside a text without it; 1 if not given.
+        pairs: Whether it learned from pairs of texts; `predict` then asks for both.
         kwargs: Arguments of `DownstreamModel`.
 
     Example:
@@ -36,10 +37,17 @@ class MultiLabelClassifier(DownstreamModel):
     """
 
     head_arguments = ("labels",)
-    label_arguments = ("threshold", "label_weights")
+    label_arguments = ("threshold", "label_weights", "pairs")
 
     def __init__(
-        self, encoder, tokenizer, labels, threshold=0.5, label_weights=None, **kwargs
+        self,
+        encoder,
+        tokenizer,
+        labels,
+        threshold=0.5,
+        label_weights=None,
+        pairs=False,
+        **kwargs,
     ):
         super().__init__(encoder, tokenizer, **kwargs)
         if len(set(labels)) != len(labels) or len(labels) < 2:
@@ -53,6 +61,7 @@ class MultiLabelClassifier(DownstreamModel):
             )
         self.labels, self.threshold = list(labels), threshold
         self.label_weights = label_weights
+        self.pairs = pairs
         self.head = ClassificationHead(
             len(labels), self.dropout, self.encoder.initializer_range, name="head"
         )
@@ -71,6 +80,10 @@ class MultiLabelClassifier(DownstreamModel):
                 f"Unknown label {unknown[0]!r}; the model's are {self.labels}."
             )
         return {"labels": tuple(float(label in names) for label in self.labels)}
+
+    @property
+    def row_format(self):
+        return super().row_format | {"needed": 2 if self.pairs else 1}
 
     def head_outputs(self, hidden, inputs, training=False):
         return {"logits": self.head(hidden[:, 0], training=training)}
@@ -131,4 +144,5 @@ class MultiLabelClassifier(DownstreamModel):
             "labels": self.labels,
             "threshold": self.threshold,
             "label_weights": self.label_weights,
+            "pairs": self.pairs,
         }

@@ -23,11 +23,13 @@ class Option(NamedTuple):
     Attributes:
         type: Its default's type; `None` if there is no default to tell it.
         default: Its default; `None` also where a preset or other options decide.
+        can_be_none: Whether the option can be `None`.
         text: What the docstring says of it.
     """
 
     type: type | None
     default: object
+    can_be_none: bool
     text: str
 
 
@@ -136,7 +138,7 @@ def _arguments(cls, excluded):
 def _option(parameter, text):
     default = None if parameter.default is parameter.empty else parameter.default
     kind = None if default is None else type(default)
-    return Option(kind, default, text)
+    return Option(kind, default, parameter.default is None, text)
 
 
 def _argument_texts(docstring):

@@ -24,6 +24,10 @@ from keras_corrupt.presets.sizes import SIZES
 from keras_corrupt.presets.tokenizer_assets import check_vocabulary, vocabulary_of
 
 
+class NoEncoderError(ValueError, AttributeError):
+    """A model has no `encoder`: `hasattr` says so, and a user reads why."""
+
+
 @invites_guests
 class Pretrainer(TextModel):
     """Learns from corrupted text by objectives.
@@ -161,7 +165,7 @@ class Pretrainer(TextModel):
     @property
     def encoder(self):
         """The encoder that is fine-tuned after pretraining."""
-        raise NotImplementedError
+        raise NoEncoderError(f"{type(self).__name__} has no `encoder` to fine-tune.")
 
     @property
     def vocabulary_head(self):

@@ -4,7 +4,7 @@ import keras
 from keras import ops
 
 from keras_corrupt.models.networks import TwoTowerNetwork
-from keras_corrupt.models.pretrainer import Pretrainer
+from keras_corrupt.models.pretrainer import NoEncoderError, Pretrainer
 from keras_corrupt.models.sizes import ENCODERS
 from keras_corrupt.objectives.cloze import ClozeLosses, ExpectedTokens
 
@@ -17,10 +17,6 @@ PRESETS = {
     }
     for name in ("tiny", "small", "base")
 }
-
-
-class NoEncoderError(ValueError, AttributeError):
-    """A model has no `encoder`: `hasattr` says so, and a user reads why."""
 
 
 @keras.saving.register_keras_serializable(package="keras_corrupt")

@@ -230,7 +230,7 @@ class Runs:
             "seed": seed,
             **dataclasses.asdict(self.settings(name)),
         }
-        if origins := self.origins(name):
+        if origins := self.origins(name, group, seed):
             identity["origins"] = origins
         if strategy.teacher:
             identity["teachers"] = self.config.teachers
@@ -241,14 +241,19 @@ class Runs:
                 }
         return json.loads(json.dumps(identity))  # as it comes back from a file
 
-    def origins(self, name):
-        """Returns the settings of all that a strategy starts or learns from."""
-        start, teacher = STRATEGIES[name].start, STRATEGIES[name].teacher
-        before = [start] if self.config.teacher_outputs else [start, teacher]
-        found = {}
-        for other in filter(None, before):
-            found[other] = dataclasses.asdict(self.settings(other))
-            found |= self.origins(other)
+    def origins(self, name, group, seed):
+        """Returns what decides each run that a run starts or learns from, as a hash."""
+        strategy, before = STRATEGIES[name], []
+        if strategy.start:
+            before.append((strategy.start, seed))
+        if strategy.teacher and self.config.teacher_outputs is None:
+            before.append((strategy.teacher, 0))  # others differ in their seeds alone
+        found, tasks = {}, self.groups(name)[group]
+        for other, of_seed in before:
+            for folder in [ALL] if STRATEGIES[other].multi else tasks:
+                identity = self.identity(other, folder, of_seed)
+                fingerprint = kept_results.settings_fingerprint(identity)
+                found[f"{other}/{folder}"] = fingerprint
         return found
 
     def kept_result(self, name, group, seed):

@@ -104,6 +104,11 @@ def rescore(
     """
     if output and os.path.exists(output):
         raise ValueError(f"--output {output} exists. Name a new file.")
+    if output and output.lower().endswith((".gz", ".xz", ".zst")):
+        raise ValueError(
+            f"--output {output}: texts are written as they are. Leave the last ending "
+            "out, and compress the file."
+        )
     if output and not os.path.isdir(os.path.dirname(output) or "."):
         raise ValueError(f"--output {output}: there is no such directory. Make it.")
     n_best_lists = scoring.read_n_best(lists, parts)

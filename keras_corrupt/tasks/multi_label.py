@@ -93,6 +93,8 @@ class MultiLabelTask(Task):
             self.splits["test"] = read_test(test, columns, lenient, lists=True)
         self.labels = list(labels)
         self.model_arguments = {"labels": self.labels}
+        if columns.second_text is not None:
+            self.model_arguments["pairs"] = True
         if balance:
             self.model_arguments["label_weights"] = self.weights_of_presence()
 

@@ -4,6 +4,7 @@ import dataclasses
 import json
 import math
 import re
+import warnings
 from collections import Counter
 from pathlib import Path
 
@@ -334,15 +335,31 @@ def balanced(train, labels):
 def read_test(path, columns, read_label, lists=False):
     """Reads as `read_table` does; the file may lack the column of the label.
 
-    Rows without a label are to be labelled: where a cell of that column is empty, no
-    label of the file is read. An empty list of labels (`lists`) is one.
+    Rows without a label are to be labelled: where a text has an empty cell in that
+    column, no label of the file is read, and a warning says so if others have one. An
+    empty list of labels (`lists`) is one.
     """
     names, rows = read_rows(path, header=isinstance(columns.text, str))
-    cells = [row.get(columns.label) for _, row in rows if isinstance(row, dict)]
-    empty = not lists and any(cell is None or not str(cell).strip() for cell in cells)
-    if columns.label not in names or empty:
+    rows = [row for _, row in rows if isinstance(row, dict)]
+    cells = [
+        _is_filled(row, columns.label) or lists
+        for row in rows
+        if all(_is_filled(row, column) for column in columns.texts)
+    ]
+    if columns.label not in names or not all(cells):
+        if columns.label in names and any(cells):
+            warnings.warn(
+                f"{path}: {cells.count(False)} of {len(cells)} rows have no label, so "
+                "that the file gets predictions and no score.",
+                stacklevel=2,
+            )
         columns = dataclasses.replace(columns, label=None)
     return read_table(path, columns, read_label, lists)
+
+
+def _is_filled(row, column):
+    value = row.get(column)
+    return value is not None and bool(str(value).strip())
 
 
 def task_name(path):

@@ -141,7 +141,9 @@ def _flags_of(name, options, values, preset, fallback=True):
             metavar=getattr(kind, "__name__", "value").upper(),
             help_behavior_hint=f"(default: {usual})",
         )
-        kind = None | Literal[NOT_GIVEN, "null"] | kind
+        kind = Literal[NOT_GIVEN] | kind
+        if spec.can_be_none:
+            kind = None | Literal["null"] | kind
         fields.append((option, Annotated[kind, about], value))
     return dataclasses.make_dataclass(name, fields)
 

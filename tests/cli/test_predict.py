@@ -9,7 +9,7 @@ import pytest
 
 from keras_corrupt.cli import predict
 from keras_corrupt.cli.rows import writer
-from keras_corrupt.downstream import TextClassifier
+from keras_corrupt.downstream import MultiLabelClassifier, TextClassifier
 from tests.cli.conftest import CASES, RAW, texts
 
 #: What a file has of a prediction, by the answer's first entries.
@@ -128,8 +128,11 @@ def test_each_line_has_an_answer(made, run):
     assert [row["labels"] for row in rows] == expected
 
 
-def test_a_model_of_pairs_asks_for_both_texts(run, tmp_path):
-    model = texts(TextClassifier, labels=["x", "y"], pairs=True)
+@pytest.mark.parametrize(
+    ("kind", "answer"), [(TextClassifier, "label"), (MultiLabelClassifier, "labels")]
+)
+def test_a_model_of_pairs_asks_for_both_texts(kind, answer, run, tmp_path):
+    model = texts(kind, labels=["x", "y"], pairs=True)
     with pytest.raises(SystemExit, match="reads text, second_text, and a line is one"):
         run(model, stdin=b"the cat")
     (tmp_path / "a.csv").write_text("text\nthe cat\n")
@@ -137,7 +140,7 @@ def test_a_model_of_pairs_asks_for_both_texts(run, tmp_path):
         run(model, "a.csv")
     (tmp_path / "a.csv").write_text("text,second_text\nthe cat,a dog\n")
     (row,) = json_lines(run(model, "a.csv"))
-    assert row["label"] == model.predictions([("the cat", "a dog")])[0]
+    assert row[answer] == model.predictions([("the cat", "a dog")])[0]
 
 
 def test_csv_has_a_column_for_each_probability(made, run, tmp_path):

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import huggingface_hub
 import kagglehub
+import keras
 import numpy as np
 import pytest
 
@@ -102,6 +103,7 @@ def test_a_generator_that_is_none_is_refused(electra, tmp_path):
     for source, generator, why in (
         (THEIRS / "electra", tmp_path, "holds no config.json"),
         (tmp_path / "ours", THEIRS / "electra" / "generator", "and .*ours is none"),
+        (THEIRS / "bert", THEIRS / "electra" / "generator", "and .*bert is none"),
     ):
         with pytest.raises(ValueError, match=f"generator=.*{why}"):
             convert(source, tmp_path / "target", generator=str(generator))
@@ -113,10 +115,17 @@ def test_cards_of_models_of_any_kind(tokenizer, monkeypatch):
     towers = TwoTower(encoder, tokenizer=tokenizer)
     text = card.model_card(towers, Path("run/preset"), "keras_corrupt", "towers")
     assert "Made by `keras_corrupt.models.TwoTower`" in text and "The model has" in text
+    monkeypatch.delattr(TwoTower, "encoder")  # as of a system that defines none
+    again = card.model_card(towers, Path("run/preset"), "keras_corrupt", "towers")
+    assert again == text
     monkeypatch.setattr(MaskedLM, "__module__", "mine")
     model = MaskedLM(encoder, tokenizer=tokenizer)
     text = card.model_card(model, Path("run/preset"), "keras_corrupt", "own")
     assert "Made by `mine.MaskedLM`" in text and "The encoder has 1 layers" in text
+    monkeypatch.setattr(keras.Sequential, "__module__", "keras_corrupt.cross_view.x")
+    other = keras.Sequential([keras.Input((2,)), keras.layers.Dense(1)])
+    text = card.model_card(other, Path("run/preset"), "keras_corrupt", "tagger")
+    assert "\nkeras_corrupt.cross_view.Sequential.from_preset(directory)\n" in text
 
 
 def test_hubs_are_asked(electra, tmp_path, monkeypatch):

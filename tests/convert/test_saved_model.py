@@ -264,6 +264,13 @@ class TestErrors:
             export_saved_model(model, tmp_path / "thesis.tex")
         assert (tmp_path / "thesis.tex").read_text() == "years of work"
 
+    def test_a_link_stays_one(self, tmp_path, model):
+        (tmp_path / "real").mkdir()
+        (tmp_path / "link").symlink_to("real")
+        export_saved_model(model, tmp_path / "link")
+        assert (tmp_path / "link").is_symlink()
+        assert (tmp_path / "real" / "saved_model.pb").is_file()
+
     def test_without_tensorflow_text(self, tmp_path, model, monkeypatch):
         monkeypatch.setitem(sys.modules, "tensorflow_text", None)
         with pytest.raises(ImportError, match="pip install 'tensorflow-text==2.20"):

@@ -255,8 +255,8 @@ def test_a_wrong_file_is_one_line_and_no_output(run, tmp_path):
         (["--score_range", "0", "1"], "--score_range is for scores: give --regression"),
         (["--labels", "a", "--regression"], "--labels are for classes, --regression"),
         (
-            ["--benchmark", "scierc", "--balance"],
-            "--balance is for a file of your own, not for --benchmark",
+            ["--benchmark", "scierc"],
+            "--train is for a file of your own, not for --benchmark",
         ),
         (
             ["--template", "{first} [MASK]", "--balance"],

@@ -208,16 +208,22 @@ def test_results_of_other_settings_are_refused_before_any_work(config, tmp_path)
     assert [p for p in (tmp_path / "out").rglob("*") if p.is_file()] == [path]
 
 
-def test_where_a_run_starts_decides_it(config, tmp_path):
-    of = dataclasses.replace(config, strategies=("multi_then_single",))
-    path = tmp_path / "out/multi_then_single/animals/seed-0.json"
+def test_what_a_run_starts_and_learns_from_decides_it(config, tmp_path):
+    name = "single_to_multi_then_single"
+    of = dataclasses.replace(config, strategies=(name,), teachers=1)
+    path = tmp_path / f"out/{name}/animals/seed-0.json"
     path.parent.mkdir(parents=True)
-    identity = Runs(small_tasks(), of).identity("multi_then_single", "animals", 0)
-    assert identity["origins"]["multi"]["epochs"] == 4
+    identity = Runs(small_tasks(), of).identity(name, "animals", 0)
+    assert set(identity["origins"]) == {"single_to_multi/all"}
     path.write_text(json.dumps({"settings": identity, "score": 50.0}))
-    changed = dataclasses.replace(of, multi_settings={"epochs": 3})
+    Runs(small_tasks(), of)
+    for changes in ({"multi_settings": {"epochs": 3}}, {"teachers": 2}):
+        with pytest.raises(ValueError, match="seed-0.json is .*origins: was"):
+            Runs(small_tasks(), dataclasses.replace(of, **changes))
+    animals, words = small_tasks()
+    words = _with(words, train=small_tasks(train=20)[1].splits["train"])
     with pytest.raises(ValueError, match="seed-0.json is .*origins: was"):
-        Runs(small_tasks(), changed)
+        Runs([animals, words], of)
 
 
 @pytest.mark.parametrize(

@@ -130,6 +130,8 @@ def test_the_likelier_text_is_chosen(run, electric, tmp_path):
     assert json.loads(Path(chosen).read_text()) == dict.fromkeys(lists, good)
     with pytest.raises(SystemExit, match="chosen.json exists. Name a new file."):
         run("rescore", str(tmp_path / "lists.json"), *options)
+    with pytest.raises(SystemExit, match="chosen.json.gz: texts are written as they"):
+        run("rescore", str(tmp_path / "lists.json"), *options[:3], chosen + ".gz")
 
     pair = {"sentence_good": good, "sentence_bad": bad, "UID": "p", "field": "f"}
     other = {"sentence_good": bad, "sentence_bad": good, "UID": "o", "field": "f"}

@@ -81,6 +81,14 @@ def test_predictions_are_lists_in_a_table(train, tmp_path):
     assert path.read_text() == ('id\tprediction\n0\t["sad"]\n1\t[]\n2\t["é"]\n3\t[]\n')
 
 
+def test_a_model_knows_that_it_learned_from_pairs(train, tmp_path):
+    assert "pairs" not in make(train).model_arguments
+    pairs = tmp_path / "pairs.tsv"
+    pairs.write_text("text\tother\tlabels\na\tb\tsad\nc\td\tslow\n")
+    columns = Columns("text", "other", "labels")
+    assert MultiLabelTask(pairs, columns, pairs).model_arguments["pairs"]
+
+
 def test_one_label_is_refused(train):
     with pytest.raises(ValueError, match="Does ';' stand between them"):
         MultiLabelTask(train, COLUMNS, labels=["sad"], separator=";")

@@ -200,8 +200,13 @@ def test_labels_metrics_and_guesses_come_from_training_data(tmp_path):
     assert read_test(zero, COLUMNS, one_of()).labels == ["0"]
     # Rows without a label are to be labelled, too.
     some = write(tmp_path / "some.tsv", rows(("a", "x"), ("b", ""), ("c", " ")))
-    to_label = TableTask(train, COLUMNS, dev, some).splits["test"]
+    with pytest.warns(UserWarning, match="some.tsv: 2 of 3 rows have no label"):
+        to_label = TableTask(train, COLUMNS, dev, some).splits["test"]
     assert (len(to_label), to_label.labels, to_label.skipped) == (3, None, {})
+    # A row without anything, as spreadsheets write it, is none.
+    blank = write(tmp_path / "blank.tsv", rows(("a", "x"), ("", "")))
+    split = TableTask(train, COLUMNS, dev, blank).splits["test"]
+    assert (split.labels, split.skipped) == (["x"], {"empty text": (1, "line 3")})
     assert labelled.model_arguments["labels"] == ["z", "y", "x"]
 
 

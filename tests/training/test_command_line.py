@@ -89,6 +89,14 @@ def test_phases_are_as_long_as_the_run():
     assert [phase.steps for phase in shorter.phases] == [10, 21]
 
 
+@pytest.mark.parametrize("option", ["mask_rate", "discriminator.num_layers"])
+@pytest.mark.parametrize("value", ["None", "null"])
+def test_an_option_that_cannot_be_none_is_none_of_these(option, value, capsys):
+    with pytest.raises(SystemExit):
+        parse(RECIPE, [f"--{option}", value])
+    assert f"--{option}" in capsys.readouterr().err.replace("-layers", "_layers")
+
+
 def test_a_dict_that_is_none_is_named():
     with pytest.raises(ValueError, match="--discriminator.relative_positions {32: not"):
         parse(RECIPE, ["--discriminator.relative_positions", "{32"])
