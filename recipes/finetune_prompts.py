@@ -16,6 +16,7 @@ import dataclasses
 import statistics
 from collections import defaultdict
 
+from keras_corrupt.commands.bounds import Bounds, check_bounds
 from keras_corrupt.downstream import FinetuneConfig, main
 from keras_corrupt.tasks import miniature
 from keras_corrupt.tasks.few_shot import GLUE_PROMPTS, few_examples, prompted
@@ -45,9 +46,10 @@ class Config(FinetuneConfig):
             super().shrunk(), examples_per_class=fewer, splits=min(self.splits, 2)
         )
 
-    @property
-    def least(self):
-        return {**super().least, "examples_per_class": 1, "splits": 1}
+    def check(self):
+        super().check()
+        names = "examples_per_class", "splits", "num_contexts"
+        check_bounds(vars(self), dict.fromkeys(names, Bounds(1)))
 
 
 def tasks(config):

@@ -26,6 +26,12 @@ from keras_corrupt.convert.files import (
     safetensors_weights,
     sizes_of,
 )
+from keras_corrupt.convert.hugging_face_config import (
+    GELUS,
+    RATES,
+    SIZES,
+    check_fixed,
+)
 from keras_corrupt.convert.pickled import pickled_weights
 from keras_corrupt.convert.systems import (
     discriminator_of,
@@ -104,23 +110,7 @@ _TIED = {
 
 # === config.json ===
 
-_SIZES = {
-    "vocabulary_size": "vocab_size",
-    "num_layers": "num_hidden_layers",
-    "hidden_size": "hidden_size",
-    "intermediate_size": "intermediate_size",
-    "num_heads": "num_attention_heads",
-    "max_length": "max_position_embeddings",
-    "num_segments": "type_vocab_size",
-}
-_RATES = {
-    "dropout": "hidden_dropout_prob",
-    "attention_dropout": "attention_probs_dropout_prob",
-    "initializer_range": "initializer_range",
-    "layer_norm_epsilon": "layer_norm_eps",
-}
-#: Their activation -> our `approximate_gelu`.
-_ACTIVATIONS = {"gelu": False, "gelu_new": True, "gelu_pytorch_tanh": True}
+_SIZES = {**SIZES, "num_segments": "type_vocab_size"}
 #: Entries that an encoder here has no choice of.
 _FIXED = {
     "position_embedding_type": "absolute",
@@ -212,17 +202,13 @@ def read_encoder(path, config):
     is_electra = config.get("model_type") == "electra"
     names = _SIZES | ({"embedding_size": "embedding_size"} if is_electra else {})
     config = {"type_vocab_size": 2, **config}
-    for name, value in _FIXED.items():
-        if config.get(name, value) != value:
-            raise ValueError(
-                f"{file}: {name} is {config[name]!r}; an encoder here has {value!r}."
-            )
+    check_fixed(config, _FIXED, file)
     activation = config.get("hidden_act", "gelu")
-    if activation not in _ACTIVATIONS:
+    if activation not in GELUS:
         raise ValueError(f"{file}: hidden_act is {activation!r}, not gelu.")
     encoder = sizes_of(config, names, file)
-    encoder |= {ours: config[n] for ours, n in _RATES.items() if n in config}
-    return encoder | {"approximate_gelu": _ACTIVATIONS[activation]}
+    encoder |= {ours: config[n] for ours, n in RATES.items() if n in config}
+    return encoder | {"approximate_gelu": GELUS[activation]}
 
 
 def find_weights(path):
@@ -343,7 +329,7 @@ def _write_masked_lm(directory, model, network, kind=None):
 
 def _write(directory, model, encoder, kind, architecture, arrays, entries=None):
     sizes = encoder.architecture
-    names = _SIZES | _RATES
+    names = _SIZES | RATES
     if kind == "electra":
         names = names | {"embedding_size": "embedding_size"}
     config = {

@@ -10,6 +10,7 @@ import warnings
 import numpy as np
 
 from keras_corrupt.convert.files import sizes_of
+from keras_corrupt.convert.hugging_face_config import RATES, SIZES, check_fixed
 from keras_corrupt.convert.systems import new_coco_lm
 from keras_corrupt.convert.weights import (
     Weights,
@@ -39,20 +40,6 @@ _ENCODER = {
     "layers_{}/intermediate": "encoder.layer.{}.intermediate.dense",
     "layers_{}/feedforward_output": "encoder.layer.{}.output.dense",
     "layers_{}/feedforward_norm": "encoder.layer.{}.output.LayerNorm",
-}
-_SIZES = {
-    "vocabulary_size": "vocab_size",
-    "num_layers": "num_hidden_layers",
-    "hidden_size": "hidden_size",
-    "intermediate_size": "intermediate_size",
-    "num_heads": "num_attention_heads",
-    "max_length": "max_position_embeddings",
-}
-_RATES = {
-    "dropout": "hidden_dropout_prob",
-    "attention_dropout": "attention_probs_dropout_prob",
-    "initializer_range": "initializer_range",
-    "layer_norm_epsilon": "layer_norm_eps",
 }
 _FIXED = {"layer_norm_type": "post", "hidden_act": "gelu"}
 #: The special tokens, which stand first in fairseq's dictionaries.
@@ -97,13 +84,9 @@ def read_encoder(file, config):
         file: The file, for errors.
         config: What it holds.
     """
-    for name, value in _FIXED.items():
-        if config.get(name, value) != value:
-            raise ValueError(
-                f"{file}: {name} is {config[name]!r}; an encoder here has {value!r}."
-            )
-    encoder = sizes_of(config, _SIZES, file)
-    encoder |= {ours: config[n] for ours, n in _RATES.items() if n in config}
+    check_fixed(config, _FIXED, file)
+    encoder = sizes_of(config, SIZES, file)
+    encoder |= {ours: config[n] for ours, n in RATES.items() if n in config}
     if config.get("rel_pos_bins"):
         names = {"num_buckets": "rel_pos_bins", "max_distance": "max_rel_pos"}
         relative = sizes_of(config, names, file)

@@ -11,11 +11,8 @@ import warnings
 import numpy as np
 
 from keras_corrupt.convert import hugging_face_tasks
-from keras_corrupt.convert.hugging_face_modernbert_config import (
-    GELUS,
-    read_encoder,
-    written,
-)
+from keras_corrupt.convert.hugging_face_config import GELUS
+from keras_corrupt.convert.hugging_face_modernbert_config import read_encoder, written
 from keras_corrupt.convert.systems import generator_of, new_masked_lm
 from keras_corrupt.convert.weights import (
     Weights,

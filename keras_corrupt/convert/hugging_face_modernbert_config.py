@@ -5,16 +5,9 @@ is written has the entries of the released files, which all versions read.
 """
 
 from keras_corrupt.convert.files import sizes_of
+from keras_corrupt.convert.hugging_face_config import GELUS, SIZES
 from keras_corrupt.convert.weights import refuse
 
-_SIZES = {
-    "vocabulary_size": "vocab_size",
-    "num_layers": "num_hidden_layers",
-    "hidden_size": "hidden_size",
-    "intermediate_size": "intermediate_size",
-    "num_heads": "num_attention_heads",
-    "max_length": "max_position_embeddings",
-}
 #: Our name -> theirs, and what a file has that does not say.
 _RATES = {
     "dropout": ("mlp_dropout", 0.0),
@@ -36,8 +29,6 @@ _FIXED = {
     "norm": "pre",
     "num_segments": 0,
 }
-#: Their activation -> our `approximate_gelu`.
-GELUS = {"gelu": False, "gelu_new": True, "gelu_pytorch_tanh": True}
 _SILU = "silu"
 
 
@@ -51,7 +42,7 @@ def read_encoder(file, config):
     Raises:
         ValueError: An encoder here cannot be that.
     """
-    encoder = sizes_of(config, _SIZES, file)
+    encoder = sizes_of(config, SIZES, file)
     activation = config.get("hidden_activation", "gelu")
     if activation not in (_SILU, *GELUS):
         raise ValueError(
@@ -124,7 +115,7 @@ def written(encoder, tokenizer):
         ids[name] = None if tokenizer is None else tokenizer.role_ids[role]
     ids |= {"bos": ids["cls"], "eos": ids["sep"]}
     return {
-        **{theirs: sizes[ours] for ours, theirs in _SIZES.items()},
+        **{theirs: sizes[ours] for ours, theirs in SIZES.items()},
         **{theirs: sizes[ours] for ours, (theirs, _) in _RATES.items()},
         **{theirs: sizes[ours] for ours, (theirs, *_) in _THETAS.items()},
         "embedding_dropout": encoder.dropout,

@@ -26,8 +26,7 @@ class TfdsSource(Source):
             import tensorflow_datasets as tfds
         except ImportError as error:
             raise CorpusError(
-                f"{self.name}: needs the package tensorflow-datasets. Install it "
-                "with `pip install tensorflow-datasets`."
+                f"{self.name}: needs tensorflow-datasets: pip install -e '.[tfds]'."
             ) from error
         name, _, split = self.name.removeprefix("tfds:").partition(":")
         builder = tfds.builder(name)

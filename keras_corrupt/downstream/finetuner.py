@@ -68,13 +68,11 @@ class Finetuner:
         self.head_config = {**model.head_config, **task.model_arguments}
         self.pretrained_by = model.pretrained_by
         self.system = pretraining_class(model.pretrained_by)
-        self.settings = with_changes(
-            self.system.fine_tuning(self.size, task.name),
-            {**task.fine_tuning(self.size), **config.settings},
-        )
+        given = {**task.fine_tuning(self.size), **config.settings}
+        usual = self.system.fine_tuning(self.size, task.name)
+        self.settings = with_changes(usual, given)
         self.searched = {}
         if config.search:
-            given = {**task.fine_tuning(self.size), **config.settings}
             searched = self.system.fine_tuning_search(self.size, task.name)
             self.searched = {n: v for n, v in searched.items() if n not in given}
         self.fingerprints = {n: split.fingerprint() for n, split in self.splits.items()}

@@ -4,6 +4,8 @@ import keras
 import numpy as np
 from keras import ops
 
+from keras_corrupt.training.optimizer import dense
+
 
 class GradientRecorder(keras.optimizers.Optimizer):
     """An optimizer that keeps the gradients and changes nothing else."""
@@ -14,12 +16,7 @@ class GradientRecorder(keras.optimizers.Optimizer):
             self.gradients = self.add_optimizer_variables(variables, "gradient")
 
     def apply(self, grads, trainable_variables=None):
-        # A gathered embedding's gradient lists rows; adding zeros makes it dense.
-        dense = [
-            ops.zeros(kept.shape, g.dtype) + g
-            for kept, g in zip(self.gradients, grads, strict=True)
-        ]
-        super().apply(dense, trainable_variables)
+        super().apply(dense(grads, self.gradients), trainable_variables)
 
     def update_step(self, gradient, variable, learning_rate):
         self.assign(self.gradients[self._get_variable_index(variable)], gradient)

@@ -77,7 +77,7 @@ def read(path, model, features, fingerprints=None):
         ) from error
     if not right_format:
         raise ValueError(f"{path} has the format {description['format']!r}.")
-    check_head(path, json.loads(json.dumps(description["head"])), _head(model))
+    check_head(path, description["head"], _head(model))
     if fingerprints is not None and description["teachers"] != fingerprints:
         raise ValueError(
             f"{path} is of the teachers {description['teachers']}, not of "

@@ -6,7 +6,6 @@ LM-BFF (Gao et al., "Making Pre-trained Language Models Better Few-shot Learners
 """
 
 import copy
-import dataclasses
 
 import numpy as np
 
@@ -71,12 +70,7 @@ def few_examples(task, per_class, seed):
                 f"than {per_class}: lower `examples_per_class`."
             )
         chosen += rng.permutation(members)[:per_class].tolist()
-    columns = {
-        name: column and [column[i] for i in chosen]
-        for name, column in vars(train).items()
-        if name in ("examples", "labels", "ids")
-    }
-    splits = {**task.splits, "train": dataclasses.replace(train, **columns)}
+    splits = {**task.splits, "train": train.rows(chosen)}
     return FewExamples(
         f"{task.name}-{seed}", splits, task.labels, metrics=task.metric_names
     )

@@ -391,10 +391,5 @@ def hold_out(split, fraction):
         )
     count = min(max(1, round(fraction * len(split))), len(split) - 1)
     order = np.random.default_rng(0).permutation(len(split))
-
-    def part(rows, skipped):
-        lists = (split.examples, split.labels, split.ids)
-        columns = ([values[i] for i in sorted(rows)] for values in lists)
-        return Split(*columns, skipped=skipped)
-
-    return part(order[count:], split.skipped), part(order[:count], {})
+    held_out = dataclasses.replace(split.rows(sorted(order[:count])), skipped={})
+    return split.rows(sorted(order[count:])), held_out

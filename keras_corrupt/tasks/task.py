@@ -29,10 +29,12 @@ class Split:
 
     def take(self, count):
         """Returns the first `count` examples."""
-        labels, ids = (x and x[:count] for x in (self.labels, self.ids))
-        return dataclasses.replace(
-            self, examples=self.examples[:count], labels=labels, ids=ids
-        )
+        return self.rows(range(len(self))[:count])
+
+    def rows(self, numbers):
+        """Returns the examples with these numbers, from 0, in their order."""
+        columns = self.examples, self.labels, self.ids
+        return Split(*(c and [c[i] for i in numbers] for c in columns), self.skipped)
 
     def fingerprint(self):
         """Returns a hash of examples, labels and ids: another one if any changes."""

@@ -319,11 +319,8 @@ class Intervals(keras.callbacks.Callback):
             # Computed here: all processes must share all work on the devices.
             logs["learning_rate"] = float(self.model.optimizer.learning_rate)
             norm = getattr(self.model.optimizer, GRADIENT_NORM, None)
-            logs |= (
-                {}
-                if norm is None
-                else {GRADIENT_NORM: float(ops.convert_to_numpy(norm))}
-            )
+            if norm is not None:
+                logs[GRADIENT_NORM] = float(ops.convert_to_numpy(norm))
             for listener in self.listeners:
                 listener.on_interval_end(self.step, logs)
         self.checkpoints.save(self.model, self.step, self.phase)

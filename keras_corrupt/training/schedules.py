@@ -39,9 +39,9 @@ class WarmupLinearDecay(keras.optimizers.schedules.LearningRateSchedule):
     def __call__(self, step):
         step = ops.cast(step, "float32")
         decay = ops.maximum(0.0, 1.0 - step / self.total_steps)
-        warmup = ops.minimum(1.0, step / max(1, self.warmup_steps))
-        if not self.warmup_steps:
-            warmup = 1.0
+        warmup = 1.0
+        if self.warmup_steps:
+            warmup = ops.minimum(1.0, step / self.warmup_steps)
         return self.peak_rate * decay * warmup
 
     def get_config(self):

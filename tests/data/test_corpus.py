@@ -285,7 +285,7 @@ def test_tfds_reads_the_text_feature(monkeypatch):
     with pytest.raises(CorpusError, match=r'no feature "text".*image'):
         read(corpus)
     monkeypatch.setitem(sys.modules, "tensorflow_datasets", None)
-    with pytest.raises(CorpusError, match="pip install tensorflow-datasets"):
+    with pytest.raises(CorpusError, match=r"pip install -e '\.\[tfds\]'"):
         read(corpus)
 
 

@@ -253,7 +253,7 @@ def test_tfds_numbers_scores_and_bad_rows(monkeypatch):
 
 def test_tfds_must_be_installed(monkeypatch):
     monkeypatch.setitem(sys.modules, "tensorflow_datasets", None)
-    with pytest.raises(ImportError, match="pip install tensorflow-datasets"):
+    with pytest.raises(ImportError, match=r"pip install -e '\.\[tfds\]'"):
         GlueTask("RTE", "tfds:glue")
 
 

@@ -137,12 +137,6 @@ def without_evaluated(tasks):
                 "or test sentences: nothing is left to learn from."
             )
         removed.append(len(train) - len(kept))
-        columns = {
-            name: values and [values[i] for i in kept]
-            for name, values in vars(train).items()
-            if name in ("examples", "labels", "ids")
-        }
-        splits = {**task.splits, "train": dataclasses.replace(train, **columns)}
         reduced.append(copy.copy(task))
-        reduced[-1].splits = splits
+        reduced[-1].splits = {**task.splits, "train": train.rows(kept)}
     return reduced, removed

@@ -175,8 +175,7 @@ def _tfds_splits(name):
         import tensorflow_datasets as tfds
     except ImportError as error:
         raise ImportError(
-            f"{TFDS} needs the package tensorflow-datasets. Install it with "
-            "`pip install tensorflow-datasets`."
+            f"`{TFDS}` needs tensorflow-datasets: pip install -e '.[tfds]'."
         ) from error
 
     def splits_of(config, names):

@@ -5,12 +5,11 @@ pronoun's place. Rules find the two, and other phrases that the pronoun might st
 """
 
 import re
-from itertools import compress, pairwise
+from itertools import pairwise
 from typing import NamedTuple
 
 from keras_corrupt.tasks.glue.glue import GlueTask
 from keras_corrupt.tasks.metrics import majority_label
-from keras_corrupt.tasks.task import Split
 
 PRONOUNS = frozenset("he him his she her hers it its they them their theirs".split())
 DETERMINERS = frozenset("a an the my our your his her its their some".split())
@@ -213,6 +212,5 @@ class WinogradTask(GlueTask):
         if self.without_pronoun["train"]:
             first = f"row {train.ids[usable['train'].index(False)]}"
             train.skipped["no pronoun found"] = (self.without_pronoun["train"], first)
-        columns = (train.examples, train.labels, train.ids)
-        with_pronoun = ([*compress(values, usable["train"])] for values in columns)
-        self.splits["train"] = Split(*with_pronoun, skipped=train.skipped)
+        with_pronoun = [i for i, found in enumerate(usable["train"]) if found]
+        self.splits["train"] = train.rows(with_pronoun)
