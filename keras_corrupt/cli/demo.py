@@ -28,6 +28,8 @@ class Config:
     """The port to listen at."""
     share: bool = False
     """Lend the page a public address on Gradio's servers, which pass all texts on."""
+    system: str | None = None
+    """`module:Class` of the model, where it is not one of this package."""
 
 
 def demo(config):
@@ -47,7 +49,10 @@ def demo(config):
 
     from keras_corrupt.cli.tabs import tabs_of
     from keras_corrupt.models import load_preset
+    from keras_corrupt.presets.registry import import_class
 
+    if config.system:
+        import_class(config.system, keras.Model)  # by which its preset finds it
     tabs = tabs_of(load_preset(config.preset, keras.Model))
     if not tabs:
         raise ValueError(f"{config.preset} does nothing that a page could show.")

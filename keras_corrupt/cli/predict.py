@@ -29,8 +29,8 @@ class Config:
     """The file to read, plain or compressed (.gz, .xz, .zst); the standard input if not
     given."""
     format: Literal[rows.FORMATS] | None = None
-    """Whether a row is a line of text, or one of a table; if not given, the file's name
-    tells."""
+    """Whether a row is a line of text, one of a table, or a sentence with a word in
+    each line (conll); if not given, the file's name tells."""
     columns: tuple[str, ...] = ()
     """The columns of the model's inputs, in their order; if not given those that have
     the inputs' names: text and second_text, question and context, or words. Numbers

@@ -7,11 +7,14 @@ import sys
 from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
-from keras_corrupt.files.tables import BadRow, json_records, records
+from keras_corrupt.files.tables import BadRow, as_text, json_records, records
 from keras_corrupt.files.text import stream_lines, text_lines
+from keras_corrupt.tasks.conll import read_conll
+from keras_corrupt.tasks.task import describe_skipped
 
-#: How a file has its rows: as lines of text, or as rows of a table.
-FORMATS = ("lines", "csv", "tsv", "jsonl")
+#: How a file has its rows: as lines of text, as rows of a table, or as sentences with a
+#: word in each line.
+FORMATS = ("lines", "csv", "tsv", "jsonl", "conll")
 
 
 class Row(NamedTuple):
@@ -31,11 +34,12 @@ class Row(NamedTuple):
 def format_of(path):
     """Returns the format of a file by its name; lines if that does not tell.
 
-    >>> format_of("reviews.csv.gz"), format_of("reviews.txt"), format_of(None)
-    ('csv', 'lines', 'lines')
+    >>> format_of("reviews.csv.gz"), format_of("dev.conllu"), format_of("a.txt")
+    ('csv', 'conll', 'lines')
     """
-    kind = re.search(r"\.(csv|tsv|jsonl)(\.(gz|xz|zst))?$", (path or "").lower())
-    return kind[1] if kind else "lines"
+    name = (path or "").lower()
+    kind = re.search(r"\.(csv|tsv|jsonl|conllu?)(\.(gz|xz|zst))?$", name)
+    return kind[1].removesuffix("u") if kind else "lines"
 
 
 def read(path, form, answering, columns=(), keep=()) -> Iterator[Row]:
@@ -56,6 +60,9 @@ def read(path, form, answering, columns=(), keep=()) -> Iterator[Row]:
         ValueError: The columns are more or fewer than the inputs, or a row is bad;
             names the file and the row.
     """
+    if form == "conll":
+        yield from _sentences(path, answering, columns, keep)
+        return
     names = columns or answering.columns
     needed = len(columns) or answering.needed
     inputs = ", ".join(answering.columns)
@@ -80,13 +87,34 @@ def read(path, form, answering, columns=(), keep=()) -> Iterator[Row]:
                 f"{', '.join(map(repr, cells))}. The model reads {inputs}: name their "
                 "columns by --columns, in this order."
             )
-        values = [cells[name] for name in names[:needed]]
-        values += [cells[n] for n in names[needed:] if cells.get(n) is not None]
+        values = [as_text(cells[name]) for name in names[:needed]]
+        further = (cells.get(name) for name in names[needed:])
+        values += [as_text(cell) for cell in further if cell is not None]
         try:
             example = answering.example(values)
         except ValueError as error:
             raise ValueError(f"{where}: {error}") from error
         yield Row(where, example, {name: cells[name] for name in keep})
+
+
+def _sentences(path, answering, columns, keep):
+    """Yields a `Row` for each sentence of a file of CoNLL's layout, read whole."""
+    if path is None or keep or not answering.in_words:
+        raise ValueError(
+            "--format conll is for a file, for models that read words, and has no "
+            "columns to --keep."
+        )
+    if columns and not columns[0].isdecimal():
+        raise ValueError(
+            f"--columns {columns[0]}: the words' column of --format conll is a number "
+            "from 0."
+        )
+    column = int(columns[0]) if columns else None
+    split = read_conll(path, column, scheme="plain", may_lack_tags=True)
+    if split.skipped:
+        raise ValueError(f"{path}: {describe_skipped(split.skipped)}. Mend them.")
+    for number, words in enumerate(split.examples, 1):
+        yield Row(f"{path}, sentence {number}", words, {})
 
 
 def _cells(path, form, names, keep):

@@ -22,6 +22,7 @@ def convert(
     push: str | None = None,
     private: bool = False,
     dry_run: bool = False,
+    system: str | None = None,
 ) -> None:
     """Writes a model in another library's format, or as a preset of this one.
 
@@ -48,14 +49,20 @@ def convert(
             run has kept, as revisions such as step-10000.
         private: Make a new repository on Hugging Face a private one.
         dry_run: Say what --push would push, and where to, and push nothing.
+        system: module:Class of the model, where it is not one of this package.
     """
     if target is None and push is None:
         raise ValueError("give a `target`, the directory to make, or --push.")
     if push is None and (private or dry_run):
         raise ValueError("--private and --dry_run are for --push.")
 
-    from keras_corrupt.convert import conversion, pushing
+    import keras
 
+    from keras_corrupt.convert import conversion, pushing
+    from keras_corrupt.presets.registry import import_class
+
+    if system:
+        import_class(system, keras.Model)  # by which its preset finds it
     options = {
         "to": to,
         "generator": generator,

@@ -3,6 +3,7 @@
 import json
 import re
 
+from keras_corrupt.convert.files import read_json
 from keras_corrupt.downstream import SentenceEncoder
 from keras_corrupt.downstream.model import DownstreamModel
 from keras_corrupt.encoders.text_model import TextModel
@@ -17,7 +18,6 @@ _MAX_BYTES = 1 << 20
 #: How each format's library opens a directory.
 _USE = {
     "keras_corrupt": "keras_corrupt.models.load_preset(directory)",
-    "hugging_face": "transformers.AutoModel.from_pretrained(directory)",
     "keras_hub": "keras_hub.models.Backbone.from_preset(directory)",
     "model_garden": "tf.train.Checkpoint(encoder=encoder).read(directory + '/encoder')",
     "onnx": "onnxruntime.InferenceSession(directory + '/model.onnx')",
@@ -25,7 +25,16 @@ _USE = {
 }
 
 
-def model_card(model, source, to, name):
+#: The end of a class of Hugging Face's -> its pipeline.
+_PIPELINES = {
+    "ForMaskedLM": "fill-mask",
+    "ForSequenceClassification": "text-classification",
+    "ForTokenClassification": "token-classification",
+    "ForQuestionAnswering": "question-answering",
+}
+
+
+def model_card(model, source, to, name, written=None):
     """Returns the text of a `README.md`.
 
     Args:
@@ -34,15 +43,22 @@ def model_card(model, source, to, name):
             those beside it; a `README.md` in it is taken over.
         to: The format.
         name: What it is called now.
+        written: The directory of what was written, a `Path`; for Hugging Face's format.
     """
     system = registered_name(type(model))
     pretrained = getattr(model, "pretrained_by", None)
-    header, use = ["---"], _USE[to]
+    header, use = ["---"], _USE.get(to)
     if to == "hugging_face" and isinstance(model, SentenceEncoder):
         header += ["library_name: sentence-transformers"]
         use = "sentence_transformers.SentenceTransformer(directory)"
     elif to == "hugging_face":
         header += ["library_name: transformers"]
+        folder = model.tasks[0] if isinstance(model, MultiTaskModel) else ""
+        kind = read_json(written / folder / "config.json")["architectures"][0]
+        place = f'directory + "/{folder}"' if folder else "directory"
+        use = f"transformers.{kind}.from_pretrained({place})"
+        tags = [t for end, t in _PIPELINES.items() if kind.endswith(end) and not folder]
+        header += [f"pipeline_tag: {tag}" for tag in tags]
     elif to == "keras_corrupt" and not isinstance(model, TextModel):
         use = f"{_room(model)}.{system}.from_preset(directory)"
     header += ["tags:", "- keras_corrupt", f"- {system.lower()}", "---", ""]

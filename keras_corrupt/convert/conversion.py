@@ -115,7 +115,7 @@ def convert(
                 if to not in OF_TANH_GELU:
                     options = options._replace(approximate_gelu=None)
                 difference = compare(model, temporary, TARGETS[to], options)
-            card = model_card(model, path, to, target.name)
+            card = model_card(model, path, to, target.name, temporary)
             (temporary / "README.md").write_text(card, encoding="utf-8")
     return Converted(model, untrained, difference)
 

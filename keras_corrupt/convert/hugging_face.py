@@ -348,15 +348,24 @@ def _save(directory, model, config, arrays):
     texts = {"config.json": json.dumps(config, indent=2) + "\n"}
     if model.tokenizer is not None:
         sizes = model.encoder.max_length, model.encoder.num_segments
-        texts |= tokenizer_files(model.tokenizer, *sizes)
+        fills = config["architectures"][0].endswith("ForMaskedLM")
+        texts |= tokenizer_files(model.tokenizer, *sizes, special_in_text=fills)
     for name, text in texts.items():
         (directory / name).write_text(text, encoding="utf-8")
     file = directory / "model.safetensors"
     file.write_bytes(save(arrays, metadata={"format": "pt"}))
 
 
-def tokenizer_files(tokenizer, max_length, num_segments=2):
-    """Returns the files of a tokenizer, as Hugging Face has them: name -> text."""
+def tokenizer_files(tokenizer, max_length, num_segments=2, special_in_text=False):
+    """Returns the files of a tokenizer, as Hugging Face has them: name -> text.
+
+    Args:
+        tokenizer: A `Tokenizer`.
+        max_length: The most tokens that the model reads.
+        num_segments: The kinds of segments that the model knows.
+        special_in_text: Whether `[MASK]` in a text is the mask, as the pipeline
+            `fill-mask` needs it. Otherwise it is text, as everywhere here.
+    """
     files = tokenizer.files()
     files.pop("tokenizer_settings.json")
     config = json.loads(files["tokenizer_config.json"])
@@ -364,6 +373,7 @@ def tokenizer_files(tokenizer, max_length, num_segments=2):
     config |= {
         "do_lower_case": tokenizer.flags.get("lowercase", False),
         "model_max_length": max_length,
+        "split_special_tokens": not special_in_text,
     }
     if not num_segments:
         config["model_input_names"].remove("token_type_ids")

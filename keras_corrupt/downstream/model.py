@@ -263,11 +263,11 @@ class DownstreamModel(TextModel):
         """The mean of `sequence_losses`, weighted by `sequence_weights`.
 
         These are multiplied by `sample_weight`, `[batch]`, where it is given. `y` is a
-        dict of targets as `features` makes them, or an array of the target
-        that has `target_name`. What layers add to the loss comes on top.
+        dict of targets as `features` makes them, or an array: see `targets_of`. What
+        layers add to the loss comes on top.
         """
         if y is not None and not isinstance(y, Mapping) and self.target_name:
-            y = {self.target_name: y}
+            y = self.targets_of(y)
         if not isinstance(y, Mapping):
             raise ValueError(
                 f"{type(self).__name__} trains on pairs of inputs and targets, such as "
@@ -279,6 +279,10 @@ class DownstreamModel(TextModel):
         if sample_weight is not None:
             weights = weights * sample_weight
         return weighted_mean(losses, weights) + added_losses(self)
+
+    def targets_of(self, array):
+        """Returns the dict of targets that an array `[batch]` is: its `target_name`."""
+        return {self.target_name: array}
 
     def outputs(self, features, batch_size=64):
         """Runs the model on features.

@@ -6,7 +6,7 @@ from keras import ops
 
 from keras_corrupt.downstream.model import DownstreamModel
 from keras_corrupt.downstream.soft_targets import probability
-from keras_corrupt.downstream.text_classifier import ClassificationHead
+from keras_corrupt.downstream.text_classifier import ClassificationHead, label_names
 from keras_corrupt.downstream.text_features import text_features
 
 
@@ -50,6 +50,7 @@ class MultiLabelClassifier(DownstreamModel):
         **kwargs,
     ):
         super().__init__(encoder, tokenizer, **kwargs)
+        labels = label_names(labels)
         if len(set(labels)) != len(labels) or len(labels) < 2:
             raise ValueError(
                 f"`labels` must be two or more different names; got {labels!r}."
@@ -59,7 +60,7 @@ class MultiLabelClassifier(DownstreamModel):
                 "`label_weights` must be one for each of `labels`; got "
                 f"{label_weights!r}."
             )
-        self.labels, self.threshold = list(labels), threshold
+        self.labels, self.threshold = labels, threshold
         self.label_weights = label_weights
         self.pairs = pairs
         self.head = ClassificationHead(

@@ -54,6 +54,7 @@ class TextClassifier(DownstreamModel):
         **kwargs,
     ):
         super().__init__(encoder, tokenizer, **kwargs)
+        labels = None if labels is None else label_names(labels)
         if (labels is None) == (score_range is None):
             raise ValueError(
                 "Give either `labels`, the classes' names, or `score_range`; got "
@@ -70,7 +71,7 @@ class TextClassifier(DownstreamModel):
                 "`score_activation` is None or, for a model with `score_range`, "
                 f"'sigmoid'; got {score_activation!r}."
             )
-        self.labels = None if labels is None else list(labels)
+        self.labels = labels
         self.score_range = None if score_range is None else list(score_range)
         self.score_activation = score_activation
         if label_weights is not None and len(label_weights) != len(labels or ()):
@@ -122,6 +123,13 @@ class TextClassifier(DownstreamModel):
     @property
     def target_name(self):
         return "score" if self.labels is None else "label"
+
+    def targets_of(self, array):
+        """Returns the targets of numbers of classes, or of scores within the range."""
+        if self.labels is None:
+            low, high = self.score_range
+            array = (ops.cast(array, "float32") - low) / (high - low)
+        return super().targets_of(array)
 
     def head_outputs(self, hidden, inputs, training=False):
         logits = self.head(hidden[:, 0], training=training)
@@ -183,6 +191,15 @@ class TextClassifier(DownstreamModel):
             "label_weights": self.label_weights,
             "pairs": self.pairs,
         }
+
+
+def label_names(labels):
+    """Returns labels as a list that JSON holds: also those of a NumPy array.
+
+    >>> label_names(np.array([1, 2]))
+    [1, 2]
+    """
+    return [x.item() if isinstance(x, np.generic) else x for x in labels]
 
 
 class ClassificationHead(keras.Model):

@@ -6,7 +6,7 @@ from keras import ops
 
 from keras_corrupt.downstream.model import DownstreamModel, Feature
 from keras_corrupt.downstream.soft_targets import cross_entropy, probabilities
-from keras_corrupt.downstream.text_classifier import ClassificationHead
+from keras_corrupt.downstream.text_classifier import ClassificationHead, label_names
 from keras_corrupt.tokenizers.texts import word_lists
 
 
@@ -40,11 +40,12 @@ class TokenTagger(DownstreamModel):
 
     def __init__(self, encoder, tokenizer, labels, **kwargs):
         super().__init__(encoder, tokenizer, **kwargs)
+        labels = label_names(labels)
         if not labels or len(set(labels)) != len(labels):
             raise ValueError(
                 f"`labels` must be different names of tags; got {labels!r}."
             )
-        self.labels = list(labels)
+        self.labels = labels
         self.head = ClassificationHead(
             len(self.labels), self.dropout, self.encoder.initializer_range, name="head"
         )

@@ -26,7 +26,9 @@ _FORMAT = (
     "Text is read as integer token ids `[batch, length]`: an array, or a dict with "
     "`token_ids` and, if they are known, `segment_ids` and `padding_mask` (1 for "
     "tokens, 0 for padding) of the same shape. Raw strings become that by "
-    "`tokenizer.pack(texts, length)`, ragged ids by `padded_batch`."
+    "`tokenizer.pack(texts, length)`, or with labels, for a fine-tuned model, by "
+    "`model.batches(model.features(texts, labels), batch_size)`; ragged ids do by "
+    "`padded_batch`."
 )
 
 
@@ -82,9 +84,15 @@ class TextModel(keras.Model):
             validation_data: See there.
             kwargs: See there.
         """
+        if getattr(self, "loss", None) is not None:
+            raise ValueError(
+                f"{type(self).__name__} has a loss of its own: compile it without "
+                "`loss`. The weights of its terms, or of its labels, are arguments of "
+                "the model, and `fit` takes `sample_weight`. For another loss, "
+                "override `compute_loss`."
+            )
         # Before Keras does, which on JAX loses the weights when a step fails.
-        if isinstance(x, (Mapping, np.ndarray, list, tuple, str)):
-            check(x)
+        check_arrays(x)
         x, validation_data = map(self.bounds.checked, (x, validation_data))
         if isinstance(x, Batches):
             kwargs["shuffle"] = False  # they have an order
@@ -93,11 +101,13 @@ class TextModel(keras.Model):
 
     def evaluate(self, x=None, *args, **kwargs):
         """Computes loss and metrics: see `keras.Model.evaluate`."""
+        check_arrays(x)
         with fed(self.bounds.checked(x)) as x:
             return super().evaluate(x, *args, **kwargs)
 
     def predict(self, x, *args, **kwargs):
         """Runs the model: see `keras.Model.predict`."""
+        check_arrays(x)
         with fed(self.bounds.checked(x)) as x:
             return super().predict(x, *args, **kwargs)
 
@@ -226,6 +236,12 @@ def text_inputs(inputs, padding_id=0):
     if "padding_mask" not in arrays:
         arrays["padding_mask"] = ops.cast(token_ids != padding_id, "int32")
     return arrays
+
+
+def check_arrays(x):
+    """Raises a `ValueError` for arrays that `text_inputs` does not take."""
+    if isinstance(x, (Mapping, np.ndarray, list, tuple, str)):
+        check(x)
 
 
 def check(inputs):

@@ -16,6 +16,17 @@ class BadRow(ValueError):
     """Says why a row is left out."""
 
 
+def as_text(value):
+    """Returns a value of a JSON line as the text of a cell; lists and dicts stay.
+
+    >>> as_text(None), as_text(2.5), as_text(["a", "b"])
+    ('', '2.5', ['a', 'b'])
+    """
+    if isinstance(value, (str, list, dict)):
+        return value
+    return "" if value is None else json.dumps(value)
+
+
 def records(
     lines: Iterable[tuple[int, str]], kind: str
 ) -> Iterator[tuple[int, list[str] | BadRow]]:

@@ -5,6 +5,8 @@ A class of this package goes by its own name, `Electra`; any other by the name t
 """
 
 import importlib
+import os
+import sys
 
 import keras
 
@@ -34,6 +36,8 @@ def import_class(name, base):
     module, colon, attribute = name.partition(":")
     if not colon:
         return find_class(name, base)
+    if os.getcwd() not in sys.path:  # an installed command does not look here
+        sys.path.append(os.getcwd())
     try:
         cls = getattr(importlib.import_module(module), attribute)
     except (ImportError, AttributeError) as error:

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import numpy as np
 
-from keras_corrupt.files.tables import BadRow, json_records, records
+from keras_corrupt.files.tables import BadRow, as_text, json_records, records
 from keras_corrupt.files.text import text_lines
 from keras_corrupt.tasks.task import Split, describe_skipped
 from keras_corrupt.tasks.text_task import TextTask
@@ -227,11 +227,11 @@ def _json_rows(lines):
 
 
 def _cell(row, column, may_be_list=False):
-    value = row.get(column)
+    value = as_text(row.get(column))
     if isinstance(value, dict if may_be_list else list | dict):
         raise BadRow("a list or an object in place of a text, label or id")
-    if not isinstance(value, str):
-        value = "" if value is None else json.dumps(value)
+    if isinstance(value, list):
+        value = json.dumps(value)
     try:
         value.encode()
     except UnicodeEncodeError:

@@ -1,7 +1,7 @@
 """A text is a `str` of whole characters. Anything else is refused, not guessed."""
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 _HALF_PAIR = re.compile("[\ud800-\udfff]")
 _KINDS = {
@@ -114,8 +114,9 @@ def check_words(words: Sequence[str], name: str) -> None:
 
 
 def listed(items: Iterable, name: str) -> list:
-    """Makes a list; raises a `ValueError` where it would be one of letters."""
-    if isinstance(items, (str, bytes)) or not isinstance(items, Iterable):
+    """Makes a list; raises a `ValueError` where it would be one of letters, or keys."""
+    no_list = isinstance(items, (str, bytes)) or not isinstance(items, Iterable)
+    if no_list or getattr(items, "ndim", 1) != 1 or isinstance(items, Mapping):
         raise ValueError(f"`{name}` must be a list; got {items!r:.200}.")
     return list(items)
 

@@ -143,6 +143,30 @@ def test_a_model_of_pairs_asks_for_both_texts(kind, answer, run, tmp_path):
     assert row[answer] == model.predictions([("the cat", "a dog")])[0]
 
 
+def test_a_tagger_reads_sentences_with_a_word_in_each_line(made, run, tmp_path):
+    model = made("several").part("words")
+    (tmp_path / "a.conll").write_text("the DT\ncat NN\n\na DT\ndog NN\n")
+    (tmp_path / "b.conllu").write_text("the\ncat\n\na\ndog\n")
+    sentences = [["the", "cat"], ["a", "dog"]]
+    for name in ("a.conll", "b.conllu"):
+        rows = json_lines(run(model, name))
+        assert [row["words"] for row in rows] == sentences
+        assert [row["tags"] for row in rows] == model.predictions(sentences)
+    with pytest.raises(SystemExit, match="for models that read words"):
+        run(made("multi_label"), "a.conll")
+    (tmp_path / "a.conll").write_text("the DT\ncat\n\na DT\n")
+    with pytest.raises(SystemExit, match="a row that lacks its word or its tag"):
+        run(model, "a.conll")
+
+
+def test_a_cell_without_a_text_is_an_empty_one(made, run, tmp_path):
+    """As in fine-tuning: see `files.tables.as_text`."""
+    model = made("multi_label")
+    (tmp_path / "a.jsonl").write_text('{"text": null}\n{"text": 7}\n')
+    rows = json_lines(run(model, "a.jsonl"))
+    assert [row["labels"] for row in rows] == model.predictions(["", "7"])
+
+
 def test_csv_has_a_column_for_each_probability(made, run, tmp_path):
     model = made("several").part("animals")
     content = b'7,"the cat"\n8,a dog\n'
@@ -175,7 +199,7 @@ def test_a_bad_row_leaves_no_file(made, run, tmp_path):
         "{": "rows.jsonl:3: something else than a JSON object. Mend the row",
         '{"question": "where"}': "rows.jsonl:3: there is no column 'context'; the "
         "columns are 'question'. The model reads question, context: name",
-        '{"question": "where", "context": 5}': "rows.jsonl:3: `context` must be a str",
+        '{"question": "where", "context": [5]}': "rows.jsonl:3: `context` must be a str",
         '{"question": "where", "context": " "}': "rows.jsonl:3: .*without any text",
     }.items():
         (tmp_path / "rows.jsonl").write_text(good + good + bad)

@@ -110,7 +110,11 @@ def test_the_directory_has_the_files_that_they_read(electra, tmp_path):
             load_file(theirs / network / "model.safetensors").keys()
             == load_file(ROOT / "electra" / network / "model.safetensors").keys()
         )
-    assert "Electra" in (theirs / "README.md").read_text()
+    card = (theirs / "README.md").read_text()
+    assert "transformers.ElectraForPreTraining.from_pretrained(directory)" in card
+    for network, is_text in (("", True), ("generator", False)):
+        config = json.loads((theirs / network / "tokenizer_config.json").read_text())
+        assert config["split_special_tokens"] is is_text  # `fill-mask` needs [MASK]
 
 
 def test_the_card_keeps_what_the_source_says(electra, tmp_path):

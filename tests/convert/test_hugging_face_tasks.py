@@ -26,6 +26,8 @@ def test_each_task_comes_back_bit_for_bit(tokenizer, tmp_path):
     card = (theirs / "README.md").read_text()
     assert "keras_corrupt.multitask.MultiTaskModel" in card
     assert "animals, words, places" in card
+    use = 'ElectraForSequenceClassification.from_pretrained(directory + "/animals")'
+    assert use in card
     for name, cls in (
         ("animals", TextClassifier),
         ("words", TokenTagger),

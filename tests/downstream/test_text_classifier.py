@@ -1,3 +1,5 @@
+import json
+
 import keras
 import numpy as np
 import pytest
@@ -21,6 +23,13 @@ def classifier(tokenizer):
 @pytest.fixture
 def rater(tokenizer):
     return scrambled(TextClassifier(ENCODER, tokenizer, score_range=(1, 5)))
+
+
+def test_labels_may_be_numpys(tokenizer):
+    model = TextClassifier(ENCODER, tokenizer, labels=np.array([3, 1]))
+    assert json.loads(json.dumps(model.get_config()["labels"])) == [3, 1]
+    with pytest.raises(ValueError, match="`examples` must be a list"):
+        model.predictions(np.array([["a", "b"]]))
 
 
 def weights_equal(a, b):
@@ -108,6 +117,26 @@ class TestPredictions:
 
 
 class TestLosses:
+    def test_an_array_of_scores_is_within_the_range(self, rater):
+        features = rater.features(["the cat", "a dog"], [1.5, 4])
+        (inputs, targets, *_), *_ = rater.batches(features, 2)
+        outputs = rater(inputs)
+        losses = (
+            rater.compute_loss(inputs, y, outputs)
+            for y in (targets, np.array([1.5, 4.0]))
+        )
+        one, other = map(float, losses)
+        assert one == pytest.approx(other, rel=1e-6)
+
+    def test_another_loss_is_refused(self, classifier):
+        classifier.compile("sgd", loss="mse")
+        with pytest.raises(ValueError, match="a loss of its own.*without `loss`"):
+            classifier.fit(np.ones((2, 8), "int32"), np.array([0, 1]))
+
+    def test_texts_are_refused_with_the_way(self, classifier):
+        with pytest.raises(ValueError, match=r"model.batches\(model.features\("):
+            classifier.predict(["the cat", "a dog"])
+
     def test_cross_entropy(self, classifier):
         logits = np.array([[1.0, 2.0, 0.5], [0.0, 0.0, 3.0]], "float32")
         label = np.array([1, 0], "int32")

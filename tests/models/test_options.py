@@ -1,3 +1,5 @@
+import sys
+
 import pytest
 
 from keras_corrupt import downstream
@@ -95,6 +97,14 @@ def test_classes_by_name():
     for name in ("Nothing", "os:path", "keras_corrupt.models:Absent", "a b:c"):
         with pytest.raises(ValueError, match=name.partition(":")[0]):
             import_class(name, Pretrainer)
+
+
+def test_a_module_of_the_working_directory_is_found(tmp_path, monkeypatch):
+    """Also by an installed command, whose path does not have the directory."""
+    (tmp_path / "my_system.py").write_text("from keras_corrupt.models import Teams")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("sys.path", [path for path in sys.path if path])
+    assert import_class("my_system:Teams", Pretrainer) is Teams
 
 
 def test_the_name_in_a_file_imports_nothing(tmp_path, monkeypatch):
