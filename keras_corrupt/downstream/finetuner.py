@@ -101,6 +101,12 @@ class Finetuner:
             if name != "train"
         }
 
+    @property
+    def full_rows(self):
+        """How many training examples have all the tokens that they may have."""
+        lengths = (len(f.inputs["token_ids"]) for f in self.train_features)
+        return sum(length == self.max_length for length in lengths)
+
     def banner(self):
         """Describes the work: examples, skipped examples, settings."""
         lines = {
@@ -112,6 +118,8 @@ class Finetuner:
                 lines[name] += f", left out: {describe_skipped(split.skipped)}"
             if unseen := self.task.unseen.get(name):
                 lines[name] += f"; {describe_unseen(unseen)}"
+            if lacking := self.task.lacking.get(name):
+                lines[name] += f"; none has {' or '.join(map(repr, lacking[:5]))}"
         if self.lost:
             lines["lost"] = self.lost
         if self.max_length:
@@ -119,6 +127,11 @@ class Finetuner:
             if self.max_length < self.config.max_length:
                 asked = self.config.max_length
                 lines["length"] += f", which is all that the encoder reads, not {asked}"
+            if self.task.kind.endswith("classification") and (full := self.full_rows):
+                lines["length"] += (
+                    f"; {full:,} of {len(self.train_features):,} to train on have as "
+                    "many, and may have lost their end"
+                )
         lines["guess"] = f"{self.task.main_metric} {self.guess:.1f}"
         settings = dataclasses.asdict(self.settings)
         if settings["dropout"] is None:

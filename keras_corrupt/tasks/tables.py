@@ -376,6 +376,8 @@ def task_name(path):
 def hold_out(split, fraction):
     """Divides a `Split` in two, the same way every time.
 
+    Each label has about the same share of both parts.
+
     Args:
         split: A `Split` with labels.
         fraction: The share of its examples that the second part gets.
@@ -391,5 +393,8 @@ def hold_out(split, fraction):
         )
     count = min(max(1, round(fraction * len(split))), len(split) - 1)
     order = np.random.default_rng(0).permutation(len(split))
-    held_out = dataclasses.replace(split.rows(sorted(order[:count])), skipped={})
-    return split.rows(sorted(order[count:])), held_out
+    by_label = sorted(order, key=lambda i: str(split.labels[i]))
+    # One from the middle of each of `count` parts of equal size.
+    chosen = {by_label[int((i + 0.5) * len(split) / count)] for i in range(count)}
+    held_out = dataclasses.replace(split.rows(sorted(chosen)), skipped={})
+    return split.rows([i for i in range(len(split)) if i not in chosen]), held_out

@@ -174,6 +174,20 @@ class Task:
             if classes
         }
 
+    @property
+    def lacking(self):
+        """Split name -> labels of the model of which the split has no example.
+
+        Of splits to evaluate on, where labels are classes.
+        """
+        classes = self.model_arguments.get("labels")
+        found = {
+            name: {*self.labels_of(split)}
+            for name, split in self.splits.items()
+            if classes and name != "train" and split.labels
+        }
+        return {n: [x for x in classes if x not in there] for n, there in found.items()}
+
     def fine_tuning(self, size):
         """Returns settings of the task's own, which replace the encoder's paper's.
 

@@ -199,7 +199,7 @@ def test_a_bad_row_leaves_no_file(made, run, tmp_path):
         "{": "rows.jsonl:3: something else than a JSON object. Mend the row",
         '{"question": "where"}': "rows.jsonl:3: there is no column 'context'; the "
         "columns are 'question'. The model reads question, context: name",
-        '{"question": "where", "context": [5]}': "rows.jsonl:3: `context` must be a str",
+        '{"question": "where", "context": [5]}': "rows.jsonl:3: `context` must be a s",
         '{"question": "where", "context": " "}': "rows.jsonl:3: .*without any text",
     }.items():
         (tmp_path / "rows.jsonl").write_text(good + good + bad)

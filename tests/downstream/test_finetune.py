@@ -1,5 +1,6 @@
 import dataclasses
 import json
+import re
 import types
 
 import keras
@@ -145,6 +146,16 @@ def test_labels_that_train_lacks_are_said(config):
         "dev:         40 examples; 7 labels that train lacks, which count as wrong: "
         "'a' (2), 'b' (1), 'c' (1), 'd' (1), 'e' (1), 1 others"
     )
+
+
+def test_labels_that_dev_lacks_and_texts_that_are_cut_are_said(config):
+    task = animals()
+    task.splits["dev"].labels[:] = ["cat"] * len(task.splits["dev"])
+    config = dataclasses.replace(config, max_length=8)
+    lines = Finetuner(task, config).banner().splitlines()
+    assert "dev:         40 examples; none has 'dog'" in lines
+    (length,) = [line for line in lines if line.startswith("length:")]
+    assert re.search(r"; \d+ of 192 to train on have as many, and may", length)
 
 
 def test_settings_where_the_system_is_not_known(config, tmp_path):

@@ -249,6 +249,10 @@ def test_dev_is_held_out_of_train_in_the_same_way_every_time(tmp_path):
     found = [row for p in parts for row in zip(p.examples, p.labels, strict=True)]
     assert sorted(found) == sorted((text, str(label)) for text, label in pairs)
     assert parts[0].skipped and not parts[1].skipped
+    rare = ["rare" if i in (3, 4, 5, 6) else "usual" for i in range(40)]
+    rows_of = Split([str(i) for i in range(40)], rare, [str(i) for i in range(40)])
+    for part, share in zip(hold_out(rows_of, 0.25), (3, 1), strict=True):
+        assert part.labels.count("rare") == share
     small = hold_out(Split(["a", "b"], ["0", "1"], ["0", "1"]), 0.01)
     assert [len(part) for part in small] == [1, 1]
 
