@@ -21,7 +21,7 @@ from tests.test_build_file import PACKAGE, ROOT
 
 FULL_RUN = Path(__file__).with_name("full_run.txt")
 #: Seconds of one core, so that `.ci/run` may end within 25 minutes on two.
-BUDGET = 300
+BUDGET = 120
 PACKAGES = ("jax", "jaxlib", "keras", "numpy", "tensorflow", "tf-models-official")
 #: Folder or file of tests -> the code that they are about, if its name is another.
 SUBJECTS = {
