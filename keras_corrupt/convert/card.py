@@ -53,7 +53,7 @@ def model_card(model, source, to, name, written=None):
         use = "sentence_transformers.SentenceTransformer(directory)"
     elif to == "hugging_face":
         header += ["library_name: transformers"]
-        folder = model.tasks[0] if isinstance(model, MultiTaskModel) else ""
+        folder = next(iter(model.tasks)) if isinstance(model, MultiTaskModel) else ""
         kind = read_json(written / folder / "config.json")["architectures"][0]
         place = f'directory + "/{folder}"' if folder else "directory"
         use = f"transformers.{kind}.from_pretrained({place})"

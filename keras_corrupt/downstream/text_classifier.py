@@ -194,11 +194,12 @@ class TextClassifier(DownstreamModel):
 
 
 def label_names(labels):
-    """Returns labels as a list that JSON holds: also those of a NumPy array.
+    """Returns labels, or none, as a list that JSON holds: also those of a NumPy array.
 
     >>> label_names(np.array([1, 2]))
     [1, 2]
     """
+    labels = () if labels is None else labels
     return [x.item() if isinstance(x, np.generic) else x for x in labels]
 
 

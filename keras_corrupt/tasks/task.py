@@ -33,8 +33,9 @@ class Split:
 
     def rows(self, numbers):
         """Returns the examples with these numbers, from 0, in their order."""
-        columns = self.examples, self.labels, self.ids
-        return Split(*(c and [c[i] for i in numbers] for c in columns), self.skipped)
+        columns = {name: getattr(self, name) for name in ("examples", "labels", "ids")}
+        rows = {name: c and [c[i] for i in numbers] for name, c in columns.items()}
+        return dataclasses.replace(self, **rows)
 
     def fingerprint(self):
         """Returns a hash of examples, labels and ids: another one if any changes."""
