@@ -29,10 +29,13 @@ class Split:
 
     def take(self, count):
         """Returns the first `count` examples."""
-        return self.rows(range(len(self))[:count])
+        labels, ids = (x and x[:count] for x in (self.labels, self.ids))
+        return dataclasses.replace(
+            self, examples=self.examples[:count], labels=labels, ids=ids
+        )
 
     def rows(self, numbers):
-        """Returns the examples with these numbers, from 0, in their order."""
+        """Returns the examples with these numbers, from 0, which lists have."""
         columns = {name: getattr(self, name) for name in ("examples", "labels", "ids")}
         rows = {name: c and [c[i] for i in numbers] for name, c in columns.items()}
         return dataclasses.replace(self, **rows)
