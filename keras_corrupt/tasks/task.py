@@ -35,7 +35,7 @@ class Split:
         )
 
     def rows(self, numbers):
-        """Returns the examples with these numbers, from 0, which lists have."""
+        """Returns the examples with these numbers, counted from 0, in lists."""
         columns = {name: getattr(self, name) for name in ("examples", "labels", "ids")}
         rows = {name: c and [c[i] for i in numbers] for name, c in columns.items()}
         return dataclasses.replace(self, **rows)
