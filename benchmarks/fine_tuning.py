@@ -149,7 +149,7 @@ def plot(columns, path):
     axes.set_xticks(range(len(names)), names, rotation=30, ha="right")
     axes.set_ylabel("score, development set")
     axes.grid(axis="y", alpha=0.3)
-    axes.legend()
+    axes.legend(loc="upper left", bbox_to_anchor=(1.0, 1.0))
     figure.savefig(path, dpi=150, bbox_inches="tight")
 
 
