@@ -12,7 +12,7 @@ import tyro
 from keras_corrupt.cli import rows
 from keras_corrupt.commands.bounds import Bounds, check_bounds
 from keras_corrupt.commands.frame import command
-from keras_corrupt.files.whole import whole_file
+from keras_corrupt.files.whole import check_plain, whole_file
 
 
 @dataclasses.dataclass(frozen=True)
@@ -62,11 +62,7 @@ def predict(config):
         )
     if os.path.isdir(config.output or ""):
         raise ValueError(f"--output {config.output} is a directory. Name a file in it.")
-    if (config.output or "").lower().endswith((".gz", ".xz", ".zst")):
-        raise ValueError(
-            f"--output {config.output}: answers are written as they are. Leave the "
-            "last ending out, and compress the file."
-        )
+    check_plain(config.output or "", "answers")
     answering = load(config.model, config.task, config.system)
     all_rows = rows.read(
         config.file,

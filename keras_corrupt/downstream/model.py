@@ -22,8 +22,7 @@ class Feature(NamedTuple):
 
     `inputs` and `targets` map names to an integer or float, to a tuple of these, or to
     an array with one entry for each token. `inputs` has `token_ids` and `segment_ids`;
-    `targets` is empty where nothing is known. `example` is the example's index in its
-    list.
+    `targets` is empty where nothing is known. `example` is the index in its list.
     """
 
     inputs: dict
@@ -95,8 +94,6 @@ class DownstreamModel(TextModel):
     head_arguments = ()
     #: Names of further arguments that belong to these: a new head has their defaults.
     label_arguments = ()
-    #: The target that an array of targets is, where there can be such a one.
-    target_name = None
     #: Names of the soft targets that have a row, or a number, for each token.
     soft_targets_of_tokens = ()
     #: What `Answering` says of the model's examples, beside `answer`.
@@ -260,13 +257,12 @@ class DownstreamModel(TextModel):
     def compute_loss(
         self, x=None, y=None, y_pred=None, sample_weight=None, training=True
     ):
-        """The mean of `sequence_losses`, weighted by `sequence_weights`.
+        """The mean of `sequence_losses`, and what layers add to the loss.
 
-        These are multiplied by `sample_weight`, `[batch]`, where it is given. `y` is a
-        dict of targets as `features` makes them, or an array: see `targets_of`. What
-        layers add to the loss comes on top.
+        Weights are `sequence_weights` times `sample_weight`, `[batch]`, if given. `y`
+        is a dict as `features` makes it, or what `targets_of` takes.
         """
-        if y is not None and not isinstance(y, Mapping) and self.target_name:
+        if y is not None and not isinstance(y, Mapping):
             y = self.targets_of(y)
         if not isinstance(y, Mapping):
             raise ValueError(
@@ -281,8 +277,8 @@ class DownstreamModel(TextModel):
         return weighted_mean(losses, weights) + added_losses(self)
 
     def targets_of(self, array):
-        """Returns the dict of targets that an array `[batch]` is: its `target_name`."""
-        return {self.target_name: array}
+        """Returns the dict that an array of targets stands for, or the array."""
+        return array
 
     def outputs(self, features, batch_size=64):
         """Runs the model on features.

@@ -61,7 +61,6 @@ class PromptClassifier(DownstreamModel):
 
     head_arguments = ("template", "label_words", "demonstrations", "num_contexts")
     further_inputs = ("mask_place",)
-    target_name = "label"
 
     def __init__(
         self,
@@ -213,6 +212,10 @@ class PromptClassifier(DownstreamModel):
         """Returns a label for each example."""
         chances = self._averaged(features, outputs)
         return [self.labels[i] for i in chances.argmax(axis=1)]
+
+    def targets_of(self, array):
+        """Returns the targets of numbers of labels."""
+        return {"label": array}
 
     @property
     def row_format(self):

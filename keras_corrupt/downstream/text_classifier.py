@@ -120,16 +120,12 @@ class TextClassifier(DownstreamModel):
     def row_format(self):
         return super().row_format | {"needed": 2 if self.pairs else 1}
 
-    @property
-    def target_name(self):
-        return "score" if self.labels is None else "label"
-
     def targets_of(self, array):
         """Returns the targets of numbers of classes, or of scores within the range."""
-        if self.labels is None:
-            low, high = self.score_range
-            array = (ops.cast(array, "float32") - low) / (high - low)
-        return super().targets_of(array)
+        if self.labels is not None:
+            return {"label": array}
+        low, high = self.score_range
+        return {"score": (ops.cast(array, "float32") - low) / (high - low)}
 
     def head_outputs(self, hidden, inputs, training=False):
         logits = self.head(hidden[:, 0], training=training)
@@ -194,7 +190,7 @@ class TextClassifier(DownstreamModel):
 
 
 def label_names(labels):
-    """Returns labels, or none, as a list that JSON holds: also those of a NumPy array.
+    """Returns labels as a list that JSON can hold; an empty one for `None`.
 
     >>> label_names(np.array([1, 2]))
     [1, 2]

@@ -13,6 +13,20 @@ def partial_of(path: str | os.PathLike) -> Path:
     return path.with_name(f".{path.name}.partial")
 
 
+def check_plain(path: str, content: str) -> None:
+    """Raises a `ValueError` if `--output` has a compressed file's name.
+
+    Args:
+        path: The file.
+        content: A noun for what is written, in the plural.
+    """
+    if path.lower().endswith((".gz", ".xz", ".zst")):
+        raise ValueError(
+            f"--output {path}: {content} are written as they are. Leave the last "
+            "ending out, and compress the file."
+        )
+
+
 @contextlib.contextmanager
 def whole_file(path: str | os.PathLike, mode: str = "w") -> Iterator[IO]:
     r"""Opens a file that takes its place when all of it is written.

@@ -10,7 +10,7 @@ import tyro
 from keras_corrupt import scoring
 from keras_corrupt.commands.frame import command
 from keras_corrupt.files.text import split_lines
-from keras_corrupt.files.whole import write_whole
+from keras_corrupt.files.whole import check_plain, write_whole
 from keras_corrupt.scoring.highlight import legend
 
 
@@ -104,11 +104,7 @@ def rescore(
     """
     if output and os.path.exists(output):
         raise ValueError(f"--output {output} exists. Name a new file.")
-    if output and output.lower().endswith((".gz", ".xz", ".zst")):
-        raise ValueError(
-            f"--output {output}: texts are written as they are. Leave the last ending "
-            "out, and compress the file."
-        )
+    check_plain(output or "", "texts")
     if output and not os.path.isdir(os.path.dirname(output) or "."):
         raise ValueError(f"--output {output}: there is no such directory. Make it.")
     n_best_lists = scoring.read_n_best(lists, parts)

@@ -376,7 +376,7 @@ def task_name(path):
 def hold_out(split, fraction):
     """Divides a `Split` in two, the same way every time.
 
-    Each label has about the same share of both parts.
+    Both parts have each label in about the same share.
 
     Args:
         split: A `Split` with labels.

@@ -180,9 +180,9 @@ class Task:
 
     @property
     def lacking(self):
-        """Split name -> labels of the model of which the split has no example.
+        """Split name -> labels of the model that no example of the split has.
 
-        Of splits to evaluate on, where labels are classes.
+        Splits with labels to evaluate on have an entry, if labels are classes.
         """
         classes = self.model_arguments.get("labels")
         found = {

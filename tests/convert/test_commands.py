@@ -128,6 +128,23 @@ def test_cards_of_models_of_any_kind(tokenizer, monkeypatch):
     assert "\nkeras_corrupt.cross_view.Sequential.from_preset(directory)\n" in text
 
 
+def test_a_system_of_ones_own_is_named(electra, run, tmp_path, monkeypatch):
+    electra.save_to_preset(tmp_path / "own")
+    config = tmp_path / "own" / "config.json"
+    config.write_text(config.read_text().replace('"Electra"', '"mine>OwnElectra"'))
+    (tmp_path / "own_system.py").write_text(
+        "import keras\nfrom keras_corrupt.models import Electra\n"
+        '@keras.saving.register_keras_serializable("mine")\n'
+        "class OwnElectra(Electra): pass\n"
+    )
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(SystemExit, match="none of the known classes"):
+        run("own", "theirs", "--to", "hugging_face")
+    run("own", "theirs", "--to", "hugging_face", "--system", "own_system:OwnElectra")
+    back = models.load_preset(tmp_path / "theirs")
+    assert_same_weights(back.encoder, electra.encoder)
+
+
 def test_hubs_are_asked(electra, tmp_path, monkeypatch):
     asked = []
 
