@@ -281,7 +281,7 @@ class Intervals(keras.callbacks.Callback):
         self.checkpoints = checkpoints
         self.step = step
         self.listeners = listeners
-        self.interrupted = self.stopped = False
+        self.interrupted = False
         self.handlers = {}
 
     def on_train_begin(self, logs=None):
@@ -307,13 +307,13 @@ class Intervals(keras.callbacks.Callback):
 
     def _stop_if_asked(self):
         if self.distribution.any(self.interrupted):
-            self.stopped = self.model.stop_training = True
+            self.model.stop_training = True
 
     def on_epoch_end(self, epoch, logs=None):
         self._check(logs["loss"])
         # An interval that was stopped early gets its row when a later run completes it.
         if self.step - self.first_step == self.params["steps"]:
-            logs = {**logs, **self.validate(self.model)}
+            logs |= self.validate(self.model)  # for the user's callbacks, too
             # The last update may have spoilt weights that no loss has met yet.
             self._check(logs["val_loss"])
             # Computed here: all processes must share all work on the devices.

@@ -29,6 +29,7 @@ def train(
     vital=(),
     watch=None,
     listeners=(),
+    callbacks=(),
     trackers=(),
     per_second=(),
     phase=WHOLE_RUN,
@@ -61,6 +62,8 @@ def train(
         watch: A `CollapseWatch`.
         listeners: What else is told of each interval, in all processes: see
             `Intervals`.
+        callbacks: More Keras callbacks, whose epochs are intervals. One that sets
+            `model.stop_training` stops the run as Ctrl-C does.
         trackers: `Tracker`s, which get the rows of `metrics.csv`.
         per_second: See `RunLog`.
         phase: Name of the phase, which checkpoints tell.
@@ -81,11 +84,11 @@ def train(
             start()
         if step and devices.first:
             print(f"Continuing at step {step:,}.", flush=True)
-        callbacks, told, asking = [], [], []
+        own, told, asking = [], [], []
         if devices.first:
             progress = Progress(step, total or steps, vital)
             log = RunLog(output, step, tokens_per_step, trackers, per_second)
-            callbacks, told = [progress, log], [progress, log]
+            own, told = [progress, log], [progress, log]
             asking = [CompiledMemory(progress.tell)]
             if warnings is not None:
                 told.append(Warnings(warnings, judged_at or total or steps, log.rows))
@@ -103,14 +106,14 @@ def train(
                     batches,
                     steps_per_epoch=stop - step,
                     epochs=(steps - step) // interval if whole else 1,
-                    callbacks=[*callbacks, *asking, intervals],
+                    callbacks=[*own, *asking, intervals, *callbacks],
                     verbose=0,
                     shuffle=False,
                 )
         finally:
-            for callback in (*callbacks, intervals):
+            for callback in (*own, intervals):
                 callback.release()  # Keras does not when training fails
-        if intervals.stopped:
+        if model.stop_training:
             if devices.first:
                 print(
                     f"\nStopped and saved at step {intervals.step:,}. Run the same "

@@ -39,11 +39,14 @@ from keras_corrupt.training.starting import build, check_start, prepare
 BEFORE_FILE, AFTER_FILE = "before.json", "after.json"
 
 
-def pretrain(config):
+def pretrain(config, callbacks=()):
     """Prepares data, trains, evaluates and saves; continues what was begun.
 
     Args:
         config: A `PretrainConfig`.
+        callbacks: Keras callbacks. Their epochs are intervals (`config.interval`), at
+            whose end `logs` have the validation metrics, too (`val_loss`, ...). One
+            that sets `model.stop_training` stops the run; the same call continues it.
 
     Returns:
         The trained model, or `None` if the user stopped the run.
@@ -73,7 +76,7 @@ def pretrain(config):
     check_metric_names(trial)
     check_batch_size(config, trial)
     check_rows(config, trial)
-    return drive(PretrainingRun(config, devices))
+    return drive(PretrainingRun(config, devices, callbacks))
 
 
 class PretrainingRun(Run):
@@ -82,10 +85,11 @@ class PretrainingRun(Run):
     Args:
         config: A `PretrainConfig`, complete and checked.
         devices: The run's `Distribution`.
+        callbacks: See `pretrain`.
     """
 
-    def __init__(self, config, devices):
-        super().__init__(config)
+    def __init__(self, config, devices, callbacks):
+        super().__init__(config, callbacks)
         self.devices = devices
         self.compared = config.compared
         self.uncompared = ("accumulate", *(EXAMPLE_SETTINGS if config.data else ()))
@@ -96,7 +100,7 @@ class PretrainingRun(Run):
     def attempt(self, once):
         """Goes back to the last checkpoint if the model dies, with half the rate."""
         return recovering(
-            lambda config: once(PretrainingRun(config, self.devices)),
+            lambda config: once(PretrainingRun(config, self.devices, self.callbacks)),
             self.config,
             self.output,
             self.devices,

@@ -22,6 +22,7 @@ class Run:
         config: The run's settings: an object with `output`, `seed`, `steps`,
             `interval`, `wandb`, `mlflow` and `as_dict()`, which returns the settings
             that a continued run must agree with.
+        callbacks: Keras callbacks of the user: see `loop.train`.
 
     Attributes:
         model: The model, once `build` has made it.
@@ -33,8 +34,9 @@ class Run:
     uncompared = ()
     examples_are = "This command"
 
-    def __init__(self, config):
+    def __init__(self, config, callbacks=()):
         self.config, self.output = config, Path(config.output)
+        self.callbacks = callbacks
         self.model = None
 
     def compared(self, settings):
@@ -148,6 +150,7 @@ def _once(run, trackers):
                 first_step=first_step,
                 start=phase.start and getattr(run.model, phase.start),
                 total=config.steps,
+                callbacks=run.callbacks,
                 trackers=trackers,
                 phase=phase.name,
                 devices=devices,

@@ -28,7 +28,7 @@ from keras_corrupt.training.callbacks import read_metrics
 from keras_corrupt.training.run import Run, drive
 
 
-def train(task, config):
+def train(task, config, callbacks=()):
     """Trains a task's model, evaluates and saves it; continues what was begun.
 
     Args:
@@ -37,6 +37,7 @@ def train(task, config):
             task's evaluation are taken out of the others' training.
         config: A `CrossViewConfig`: of images an `ImageConfig`, of several tasks a
             `CrossViewMultiTaskConfig`.
+        callbacks: Keras callbacks: see `keras_corrupt.training.pretrain`.
 
     Returns:
         The trained model, or `None` if the user stopped the run.
@@ -52,7 +53,7 @@ def train(task, config):
     """
     config.check()
     keras.utils.set_random_seed(config.seed)
-    return drive(CrossViewRun(setup_of(task, config)))
+    return drive(CrossViewRun(setup_of(task, config), callbacks))
 
 
 def setup_of(task, config):
@@ -69,10 +70,11 @@ class CrossViewRun(Run):
 
     Args:
         setup: A `SentenceSetup`, or another with its methods.
+        callbacks: See `train`.
     """
 
-    def __init__(self, setup):
-        super().__init__(setup.config)
+    def __init__(self, setup, callbacks):
+        super().__init__(setup.config, callbacks)
         self.setup, self.uncompared = setup, setup.uncompared
 
     def read(self):
