@@ -18,6 +18,7 @@ def highlight(
     texts: tyro.conf.Positional[tuple[str, ...]] = (),
     *,
     preset: str = "tiny_en",
+    system: str | None = None,
     color: bool = sys.stdout.isatty(),
 ) -> None:
     """Prints texts, and marks the words that are likely to have been replaced.
@@ -25,9 +26,10 @@ def highlight(
     Args:
         texts: Each in quotes; by default the lines of the standard input.
         preset: A trained model that detects replaced tokens, directory or name.
+        system: module:Class of the preset's model, where it is not of this package.
         color: Colour the words, rather than write <word 0.93>; so in a terminal.
     """
-    model = _detector(preset)
+    model = _detector(preset, system)
     lines = list(texts) or _input_lines()
     for text, words in zip(lines, scoring.replaced_words(model, lines), strict=True):
         print(scoring.highlight(text, words, color))
@@ -39,6 +41,7 @@ def score(
     texts: tyro.conf.Positional[tuple[str, ...]] = (),
     *,
     preset: str = "tiny_en",
+    system: str | None = None,
 ) -> None:
     """Prints a table of tab-separated columns, with a row for each word.
 
@@ -48,8 +51,9 @@ def score(
     Args:
         texts: Each in quotes; by default the lines of the standard input.
         preset: A trained model that detects replaced tokens, directory or name.
+        system: module:Class of the preset's model, where it is not of this package.
     """
-    model = _detector(preset)
+    model = _detector(preset, system)
     print("text", "word", "probability", sep="\t")
     lines = list(texts) or _input_lines()
     for number, words in enumerate(scoring.replaced_words(model, lines), 1):
@@ -62,6 +66,7 @@ def pll(
     texts: tyro.conf.Positional[tuple[str, ...]] = (),
     *,
     preset: str,
+    system: str | None = None,
     batch_size: int = 32,
 ) -> None:
     """Prints the pseudo-log-likelihood of each text, in nats, and a tab, and the text.
@@ -69,9 +74,10 @@ def pll(
     Args:
         texts: Each in quotes; by default the lines of the standard input.
         preset: A trained model that gives tokens probabilities, directory or name.
+        system: module:Class of the preset's model, where it is not of this package.
         batch_size: Texts that are read at once.
     """
-    model = _cloze_model(preset)
+    model = _cloze_model(preset, system)
     lines = list(texts) or _input_lines()
     likelihoods = _likelihoods(model, lines, batch_size)
     for text, likelihood in zip(lines, likelihoods, strict=True):
@@ -82,6 +88,7 @@ def rescore(
     lists: tyro.conf.Positional[str],
     *,
     preset: str,
+    system: str | None = None,
     parts: tuple[tuple[str, float], ...] = (("score", 1.0),),
     length_power: float = 0.0,
     output: str | None = None,
@@ -95,6 +102,7 @@ def rescore(
         lists: The n-best lists, a JSON file, plain or compressed (.gz, .xz, .zst):
             {utterance: {ref, hyp_1: {text, score}, ...}}.
         preset: A trained model that gives tokens probabilities, directory or name.
+        system: module:Class of the preset's model, where it is not of this package.
         parts: The parts of the recogniser's score: names of a hypothesis's numbers in
             the file, and their weights. So its own language model can be left out.
         length_power: Scores are divided by this power of a text's number of words; 1
@@ -108,7 +116,7 @@ def rescore(
     if output and not os.path.isdir(os.path.dirname(output) or "."):
         raise ValueError(f"--output {output}: there is no such directory. Make it.")
     n_best_lists = scoring.read_n_best(lists, parts)
-    model = _cloze_model(preset)
+    model = _cloze_model(preset, system)
     texts = [text for n_best in n_best_lists for text in n_best.texts]
     likelihoods = _likelihoods(model, texts, batch_size)
     ends = np.cumsum([len(n_best.texts) for n_best in n_best_lists])
@@ -133,6 +141,7 @@ def blimp(
     files: tyro.conf.Positional[tuple[str, ...]],
     *,
     preset: str,
+    system: str | None = None,
     batch_size: int = 32,
 ) -> None:
     """Prints how often a model finds the acceptable one of two sentences likelier.
@@ -145,14 +154,13 @@ def blimp(
     Args:
         files: .jsonl files of BLiMP's layout, or folders of such.
         preset: A trained model, directory or name.
+        system: module:Class of the preset's model, where it is not of this package.
         batch_size: Texts that are read at once.
     """
-    from keras_corrupt.models import load_preset
-
     pairs = scoring.read_pairs(files)
     texts = [pair.good for pair in pairs] + [pair.bad for pair in pairs]
     scores = scoring.acceptabilities(
-        load_preset(preset), texts, batch_size, sys.stderr.isatty()
+        _load(preset, system), texts, batch_size, sys.stderr.isatty()
     )
     print("pairs", "accuracy (%)", "with ties (%)", sep="\t")
     rules = [scoring.accuracies(pairs, scores, ties) for ties in ("wrong", "right")]
@@ -169,10 +177,19 @@ def _likelihoods(model, texts, batch_size):
     )
 
 
-def _detector(preset):
-    from keras_corrupt.models import load_preset
+def _load(preset, system):
+    import keras
 
-    model = load_preset(preset)
+    from keras_corrupt.models import load_preset
+    from keras_corrupt.presets.registry import import_class
+
+    if system:
+        import_class(system, keras.Model)  # by which its preset finds it
+    return load_preset(preset)
+
+
+def _detector(preset, system):
+    model = _load(preset, system)
     if not hasattr(model, "score"):
         raise ValueError(
             f"--preset {preset}: {type(model).__name__} does not tell replaced words "
@@ -181,11 +198,10 @@ def _detector(preset):
     return model
 
 
-def _cloze_model(preset):
-    from keras_corrupt.models import load_preset
+def _cloze_model(preset, system):
     from keras_corrupt.scoring.likelihoods import check
 
-    model = load_preset(preset)
+    model = _load(preset, system)
     try:
         check(model)
     except ValueError as error:

@@ -66,6 +66,25 @@ def test_a_long_text_is_read_in_windows(run, preset):
     assert len(run("score", text, "--preset", preset).splitlines()) == 1 + 6 * 7
 
 
+def test_a_system_of_ones_own_is_named(run, preset, tmp_path, monkeypatch):
+    expected = run("score", *TEXTS, "--preset", preset)
+    config = tmp_path / "made_up" / "config.json"
+    config.write_text(config.read_text().replace('"Electra"', '"mine>OwnDetector"'))
+    (tmp_path / "own_detector.py").write_text(
+        "import keras\nfrom keras_corrupt.models import Electra\n"
+        '@keras.saving.register_keras_serializable("mine")\n'
+        "class OwnDetector(Electra): pass\n"
+    )
+    monkeypatch.chdir(tmp_path)
+    own = ["--preset", str(tmp_path / "made_up")]
+    with pytest.raises(SystemExit, match="none of the known classes"):
+        run("score", *TEXTS, *own)
+    own += ["--system", "own_detector:OwnDetector"]
+    assert run("score", *TEXTS, *own) == expected
+    with pytest.raises(SystemExit, match="OwnDetector gives tokens no probabilities"):
+        run("pll", *TEXTS, *own)
+
+
 def test_errors_are_one_line(run, preset, tmp_path, sizes, tokenizer):
     with pytest.raises(
         SystemExit, match="^Error: Unknown preset 'nope': neither.*made_up"
