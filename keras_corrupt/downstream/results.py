@@ -82,12 +82,15 @@ class Row:
 
 
 def table(rows):
-    """Returns a Markdown table: the median of each task's runs, and their spread."""
+    """Returns a Markdown table: the median of each task's runs, and their spread.
+
+    The last column has the medians of what else was measured.
+    """
     published = list(dict.fromkeys(name for row in rows for name in row.published))
     ensembles = any(row.ensemble is not None for row in rows)
     header = ["task", "metric", "guess", "median", "least to most", "runs"]
-    header += ["ensemble"] * ensembles + published
-    lines = [header, ["---"] * 2 + ["---:"] * (len(header) - 2)]
+    header += ["ensemble"] * ensembles + published + ["other metrics"]
+    lines = [header, ["---"] * 2 + ["---:"] * (len(header) - 3) + ["---"]]
     for row in rows:
         scores = [result["score"] for result in row.results]
         failed = sum(result["failed"] for result in row.results)
@@ -101,6 +104,7 @@ def table(rows):
                 f"{len(scores)}" + (f" ({failed} failed)" if failed else ""),
                 *([_number(row.ensemble)] if ensembles else []),
                 *(_number(row.published.get(name)) for name in published),
+                _others(row.results),
             ]
         )
     if len(rows) > 1:
@@ -110,8 +114,20 @@ def table(rows):
         for name in published:
             scores = [row.published.get(name) for row in rows]
             average.append("" if None in scores else f"{statistics.mean(scores):.1f}")
-        lines.append(average)
+        lines.append([*average, ""])
     return "\n".join("| " + " | ".join(cells) + " |" for cells in lines)
+
+
+def _others(results):
+    """Returns the medians of all metrics but the main one on the development set."""
+    metrics, main = results[0]["metrics"], results[0]["metric"]
+    dev = next(name for name in metrics if name.startswith("dev"))
+    texts = []
+    for split, name in [(split, name) for split in metrics for name in metrics[split]]:
+        if (split, name) != (dev, main):
+            value = statistics.median(r["metrics"][split][name] for r in results)
+            texts.append(f"{'' if split == dev else f'{split} '}{name} {value:.1f}")
+    return ", ".join(texts)
 
 
 def _number(value):
