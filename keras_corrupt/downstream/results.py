@@ -123,10 +123,13 @@ def _others(results):
     metrics, main = results[0]["metrics"], results[0]["metric"]
     dev = next(name for name in metrics if name.startswith("dev"))
     texts = []
-    for split, name in [(split, name) for split in metrics for name in metrics[split]]:
-        if (split, name) != (dev, main):
-            value = statistics.median(r["metrics"][split][name] for r in results)
-            texts.append(f"{'' if split == dev else f'{split} '}{name} {value:.1f}")
+    for split in metrics:
+        for name in metrics[split]:
+            if (split, name) == (dev, main):
+                continue
+            median = statistics.median(r["metrics"][split][name] for r in results)
+            where = "" if split == dev else f"{split} "
+            texts.append(f"{where}{name} {median:.1f}")
     return ", ".join(texts)
 
 
