@@ -9,6 +9,7 @@ from keras_corrupt.corruption.masking import (
     num_masked,
     slots_of,
 )
+from keras_corrupt.corruption.replacement import add_up
 
 #: Words or spans that may fail to fit before a sequence's draw ends.
 MISFITS = 3
@@ -108,13 +109,7 @@ def _choose(inputs, mask_rate, maskable, starts, seed, num_masks):
     # not maskable, so it does not matter that they count as of unit 0.
     unit = ops.cumsum(ops.cast(starts, "int32"), axis=1) - 1
     unit = ops.maximum(unit, 0)
-    rows = ops.arange(batch, dtype="int32")[:, None] * length
-    sizes = ops.segment_sum(
-        ops.reshape(ops.cast(maskable, "int32"), (-1,)),
-        ops.reshape(rows + unit, (-1,)),
-        num_segments=batch * length,
-    )
-    sizes = ops.reshape(sizes, (batch, length))  # [batch, units]
+    sizes = add_up(ops.cast(maskable, "int32"), unit, length)  # [batch, units]
     positions, weights = [], []
     for _ in range(num_masks):
         chosen = _units_that_fit(sizes, room, seed)

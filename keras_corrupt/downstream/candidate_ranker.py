@@ -10,9 +10,9 @@ from collections import defaultdict
 import keras
 import numpy as np
 from keras import ops
+from scipy.special import expit
 
 from keras_corrupt.downstream.model import DownstreamModel, Feature
-from keras_corrupt.downstream.soft_targets import probability
 from keras_corrupt.downstream.span_windows import token_span
 from keras_corrupt.downstream.text_classifier import ClassificationHead
 from keras_corrupt.tasks.glue.winograd import find_schema, other_candidates
@@ -115,7 +115,7 @@ class CandidateRanker(DownstreamModel):
         )
 
     def soft_targets(self, features, outputs):
-        return [{"right": probability(output["score"])} for output in outputs]
+        return [{"right": expit(output["score"])} for output in outputs]
 
     def outputs(self, features, batch_size=64):
         # There are no features where no example has a pronoun.

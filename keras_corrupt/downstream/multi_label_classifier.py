@@ -3,9 +3,9 @@
 import keras
 import numpy as np
 from keras import ops
+from scipy.special import expit
 
 from keras_corrupt.downstream.model import DownstreamModel
-from keras_corrupt.downstream.soft_targets import probability
 from keras_corrupt.downstream.text_classifier import ClassificationHead, label_names
 from keras_corrupt.downstream.text_features import text_features
 
@@ -99,7 +99,7 @@ class MultiLabelClassifier(DownstreamModel):
         return ops.sum(losses, axis=-1)
 
     def soft_targets(self, features, outputs):
-        return [{"labels": probability(output["logits"])} for output in outputs]
+        return [{"labels": expit(output["logits"])} for output in outputs]
 
     def calibrate(self, outputs, labels):
         """Takes the threshold by which micro F1 is best.
@@ -108,7 +108,7 @@ class MultiLabelClassifier(DownstreamModel):
             outputs: What `outputs` returned for development examples.
             labels: The examples' lists of labels.
         """
-        scores = probability(np.stack([output["logits"] for output in outputs]))
+        scores = expit(np.stack([output["logits"] for output in outputs]))
         true = np.array([np.isin(self.labels, list(names)) for names in labels])
         order = np.argsort(-scores, axis=None)
         right = np.cumsum(true.ravel()[order])
@@ -120,7 +120,7 @@ class MultiLabelClassifier(DownstreamModel):
 
     def decode(self, examples, features, outputs):
         """Returns a list of labels for each example, in the order of `labels`."""
-        scores = probability(np.stack([output["logits"] for output in outputs]))
+        scores = expit(np.stack([output["logits"] for output in outputs]))
         return [
             [self.labels[i] for i in np.flatnonzero(row >= self.threshold)]
             for row in scores
@@ -128,7 +128,7 @@ class MultiLabelClassifier(DownstreamModel):
 
     def written(self, examples, predictions, features, outputs):
         """Returns each text's labels, and the probability of every label."""
-        rows = [probability(output["logits"]).tolist() for output in outputs]
+        rows = [expit(output["logits"]).tolist() for output in outputs]
         return [
             {"labels": names, "probabilities": dict(zip(self.labels, row, strict=True))}
             for names, row in zip(predictions, rows, strict=True)
@@ -137,7 +137,7 @@ class MultiLabelClassifier(DownstreamModel):
     def probabilities(self, examples, batch_size=64):
         """Returns the probability of each label, float32 `[examples, labels]`."""
         outputs = self.outputs(self.features(examples), batch_size)
-        return probability(np.stack([output["logits"] for output in outputs]))
+        return expit(np.stack([output["logits"] for output in outputs]))
 
     def get_config(self):
         return {

@@ -14,11 +14,12 @@ from collections import defaultdict
 import keras
 import numpy as np
 from keras import ops
+from scipy.special import softmax
 
 from keras_corrupt.downstream.answering import labelled
 from keras_corrupt.downstream.model import DownstreamModel, Feature
 from keras_corrupt.downstream.prompts import Template, demonstration_sets
-from keras_corrupt.downstream.soft_targets import cross_entropy, probabilities
+from keras_corrupt.downstream.soft_targets import cross_entropy
 from keras_corrupt.heads import VocabularyHead
 from keras_corrupt.tokenizers.texts import text_tuples
 
@@ -206,7 +207,7 @@ class PromptClassifier(DownstreamModel):
         return cross_entropy(targets["label"], outputs["logits"])
 
     def soft_targets(self, features, outputs):
-        return [{"label": probabilities(output["logits"])} for output in outputs]
+        return [{"label": softmax(output["logits"], axis=-1)} for output in outputs]
 
     def decode(self, examples, features, outputs):
         """Returns a label for each example."""
@@ -236,7 +237,7 @@ class PromptClassifier(DownstreamModel):
         """Returns the mean over contexts of the classes' probabilities."""
         by_example = defaultdict(list)
         for feature, output in zip(features, outputs, strict=True):
-            by_example[feature.example].append(probabilities(output["logits"]))
+            by_example[feature.example].append(softmax(output["logits"], axis=-1))
         return np.stack(
             [np.mean(by_example[i], axis=0) for i in range(len(by_example))]
         )

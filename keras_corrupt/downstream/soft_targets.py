@@ -39,22 +39,3 @@ def mixed(label, teacher, gold_weight):
     if label.ndim < teacher.ndim:
         label = label[..., None] == np.arange(teacher.shape[-1])
     return (gold_weight * label + (1 - gold_weight) * teacher).astype("float32")
-
-
-def probabilities(logits):
-    """Returns the softmax of the last axis, in NumPy.
-
-    >>> probabilities(np.array([0.0, 0.0])).tolist()
-    [0.5, 0.5]
-    """
-    exponentials = np.exp(logits - logits.max(axis=-1, keepdims=True))
-    return exponentials / exponentials.sum(axis=-1, keepdims=True)
-
-
-def probability(logit):
-    """Returns the sigmoid, in NumPy.
-
-    >>> float(probability(0.0))
-    0.5
-    """
-    return 0.5 * (1 + np.tanh(0.5 * np.asarray(logit)))

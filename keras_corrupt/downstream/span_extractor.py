@@ -3,13 +3,10 @@
 import keras
 import numpy as np
 from keras import ops
+from scipy.special import expit, softmax
 
 from keras_corrupt.downstream.model import DownstreamModel
-from keras_corrupt.downstream.soft_targets import (
-    cross_entropy,
-    probabilities,
-    probability,
-)
+from keras_corrupt.downstream.soft_targets import cross_entropy
 from keras_corrupt.downstream.span_heads import BertSpanHead, XLNetSpanHead
 from keras_corrupt.downstream.span_windows import (
     Window,
@@ -219,11 +216,11 @@ class SpanExtractor(DownstreamModel):
         for feature, output in zip(features, outputs, strict=True):
             tokens = len(feature.inputs["token_ids"])
             targets = {
-                name: probabilities(output[f"{name}_logits"][:tokens])
+                name: softmax(output[f"{name}_logits"][:tokens], axis=-1)
                 for name in ("start", "end")
             }
             if "null_score" in output:
-                targets["unanswerable"] = probability(output["null_score"])
+                targets["unanswerable"] = expit(output["null_score"])
             rows.append(targets)
         return rows
 

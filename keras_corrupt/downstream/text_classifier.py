@@ -3,10 +3,11 @@
 import keras
 import numpy as np
 from keras import ops
+from scipy.special import softmax
 
 from keras_corrupt.downstream.answering import labelled
 from keras_corrupt.downstream.model import DownstreamModel
-from keras_corrupt.downstream.soft_targets import cross_entropy, probabilities
+from keras_corrupt.downstream.soft_targets import cross_entropy
 from keras_corrupt.downstream.text_features import text_features
 from keras_corrupt.encoders.embeddings import initializer
 
@@ -153,7 +154,7 @@ class TextClassifier(DownstreamModel):
     def soft_targets(self, features, outputs):
         if self.labels is None:
             return [{"score": output["logits"][0]} for output in outputs]
-        return [{"label": probabilities(output["logits"])} for output in outputs]
+        return [{"label": softmax(output["logits"], axis=-1)} for output in outputs]
 
     def decode(self, examples, features, outputs):
         """Returns a label, or a number within the range, for each example."""
@@ -167,7 +168,7 @@ class TextClassifier(DownstreamModel):
         """Returns each label with all labels' probabilities, or each score."""
         if self.labels is None:
             return [{"score": score} for score in predictions]
-        rows = [probabilities(output["logits"]) for output in outputs]
+        rows = [softmax(output["logits"], axis=-1) for output in outputs]
         return labelled(predictions, self.labels, rows)
 
     def probabilities(self, examples, batch_size=64):
@@ -176,7 +177,7 @@ class TextClassifier(DownstreamModel):
             raise ValueError("The model rates texts with a number; it has no labels.")
         outputs = self.outputs(self.features(examples), batch_size)
         logits = np.stack([output["logits"] for output in outputs])
-        return probabilities(logits)
+        return softmax(logits, axis=-1)
 
     def get_config(self):
         return {

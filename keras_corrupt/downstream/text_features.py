@@ -3,6 +3,7 @@
 import numpy as np
 
 from keras_corrupt.downstream.model import Feature
+from keras_corrupt.tokenizers.packing import joined
 from keras_corrupt.tokenizers.texts import text_tuples
 
 
@@ -35,10 +36,9 @@ def text_features(tokenizer, examples, targets, max_length):
     features = []
     for i, (pair, target) in enumerate(zip(pairs, targets, strict=True)):
         parts = cut([next(encoded) for _ in pair], max_length - 1 - len(pair))
-        token_ids, segment_ids = [tokenizer.classify_id], [0]
-        for segment, part in enumerate(parts):
-            token_ids += [*part, tokenizer.separate_id]
-            segment_ids += [segment] * (len(part) + 1)
+        token_ids, segment_ids = joined(
+            parts, tokenizer.classify_id, tokenizer.separate_id
+        )
         inputs = {
             "token_ids": np.array(token_ids, "int32"),
             "segment_ids": np.array(segment_ids, "int32"),

@@ -3,9 +3,10 @@
 import keras
 import numpy as np
 from keras import ops
+from scipy.special import softmax
 
 from keras_corrupt.downstream.model import DownstreamModel, Feature
-from keras_corrupt.downstream.soft_targets import cross_entropy, probabilities
+from keras_corrupt.downstream.soft_targets import cross_entropy
 from keras_corrupt.downstream.text_classifier import ClassificationHead, label_names
 from keras_corrupt.tokenizers.texts import word_lists
 
@@ -144,7 +145,11 @@ class TokenTagger(DownstreamModel):
 
     def soft_targets(self, features, outputs):
         return [
-            {"tag": probabilities(output["logits"][: len(feature.inputs["token_ids"])])}
+            {
+                "tag": softmax(
+                    output["logits"][: len(feature.inputs["token_ids"])], axis=-1
+                )
+            }
             for feature, output in zip(features, outputs, strict=True)
         ]
 
@@ -159,7 +164,7 @@ class TokenTagger(DownstreamModel):
         """Returns each sentence's words, their tags and the tags' probabilities."""
         chances = [[] for _ in examples]
         for example, logits in self._of_words(features, outputs):
-            chances[example] += probabilities(logits).max(axis=1).tolist()
+            chances[example] += softmax(logits, axis=-1).max(axis=1).tolist()
         return [
             {"words": list(words), "tags": tags, "probabilities": probable}
             for words, tags, probable in zip(

@@ -6,12 +6,14 @@ from keras import ops
 from keras_corrupt.corruption import crop_texts, cropped_length
 from keras_corrupt.corruption.corrupters import corrupted, predictions
 from keras_corrupt.devices.replicas import first_row_of_replica, gather_from_replicas
+from keras_corrupt.heads.softmax import likeliest
+from keras_corrupt.models import tied_networks
 from keras_corrupt.models.coco_lm_fine_tuning import search_space, settings
 from keras_corrupt.models.generator_discriminator import GeneratorDiscriminator
 from keras_corrupt.models.generator_sizes import check_shared_sizes
 from keras_corrupt.models.networks import (
     CorrectiveDiscriminator,
-    MaskedLMNetwork,
+    masked_lm_generator,
     sizes_of,
 )
 from keras_corrupt.models.sizes import ENCODERS
@@ -21,7 +23,6 @@ from keras_corrupt.objectives.corrective_lm import (
     Corrections,
     CorrectiveLM,
     corrected_tokens,
-    likeliest_tokens,
 )
 from keras_corrupt.objectives.loss import check_weight
 from keras_corrupt.objectives.masked_tokens import MaskedTokens
@@ -59,11 +60,7 @@ PRESETS = {
 }
 
 #: `tied_embeddings` -> the embeddings that are the same variables in both networks.
-TIED_PARTS = {
-    "token": ("token",),
-    "all": ("token", "position", "segment", "norm"),
-    "none": (),
-}
+TIED_PARTS = {name: tied_networks.TIED_PARTS[name] for name in ("token", "all", "none")}
 
 
 TOKEN_TASKS = (
@@ -219,16 +216,8 @@ class CocoLM(GeneratorDiscriminator):
             name="discriminator",
         )
         shared = self.discriminator.encoder
-        self.generator = MaskedLMNetwork(
-            {
-                **shared.architecture,
-                **generator,
-                "embedding_size": shared.embedding_size,
-                "tied_to": shared,
-                "tied_parts": TIED_PARTS[tied_embeddings],
-            },
-            dtype=self.dtype_policy,
-            name="generator",
+        self.generator = masked_lm_generator(
+            shared, generator, self.dtype_policy, TIED_PARTS[tied_embeddings]
         )
         self.corrupter = self.masked_lm_corrupter(
             keep_rate, temperature, exclude_original
@@ -313,7 +302,7 @@ class CocoLM(GeneratorDiscriminator):
         head, positions = self.discriminator.vocabulary_head, text.masking.positions
         lm_logits = head(hidden, positions)
         if self.token_task == "clm_without_copy":
-            corrected_ids = likeliest_tokens(lm_logits)
+            corrected_ids = likeliest(lm_logits)
         else:
             rtd_logits = ops.take_along_axis(rtd_logits, positions, axis=1)
             corrected_ids = corrected_tokens(lm_logits, rtd_logits, text.sampled_ids)

@@ -6,6 +6,7 @@ ELECTRA and those built on it.
 from typing import NamedTuple
 
 import numpy as np
+from scipy.special import expit
 
 from keras_corrupt.corruption.corrupters import MaskedLMCorrupter, TokenMasker
 from keras_corrupt.encoders import TransformerEncoder
@@ -118,7 +119,7 @@ class GeneratorDiscriminator(Pretrainer):
         scores = []
         for part in parts:
             ids, numbers = map(np.concatenate, zip(*part, strict=True))
-            probabilities = 1.0 / (1.0 + np.exp(-numbers))
+            probabilities = expit(numbers)
             scores.append(TokenScores(self.tokenizer.tokens(ids), probabilities))
         return scores
 

@@ -8,7 +8,7 @@ from keras_corrupt.devices.guests import invites_guests
 from keras_corrupt.encoders import TransformerEncoder
 from keras_corrupt.heads import ReplacedTokenHead, VocabularyHead
 from keras_corrupt.heads.sequence import SequenceHead
-from keras_corrupt.models.generator_sizes import check_shared_sizes, complete_generator
+from keras_corrupt.models.generator_sizes import complete_generator
 from keras_corrupt.objectives.cloze import states_around
 
 #: What the towers share: all of their embeddings. A projection to another hidden size,
@@ -238,15 +238,17 @@ class TwoTowerNetwork(keras.Model):
         return {name: sizes[name] for name in sizes if name != "attention"}
 
 
-def masked_lm_generator(encoder, sizes, dtype):
+def masked_lm_generator(encoder, sizes, dtype, tied_parts=("token", "position")):
     """Makes the masked language model that runs before another network.
 
-    It shares token and position embeddings as in ELECTRA (Clark's thesis, 5.3.1).
+    It shares token and position embeddings as in ELECTRA (Clark's thesis, 5.3.1), or
+    other ones.
 
     Args:
         encoder: The other network's `TransformerEncoder`.
         sizes: Dict. Constructor arguments of its own encoder, where they differ.
         dtype: The network's dtype policy.
+        tied_parts: The embeddings that it shares: see `TransformerEncoder`.
 
     Returns:
         A `MaskedLMNetwork`.
@@ -254,8 +256,7 @@ def masked_lm_generator(encoder, sizes, dtype):
     Raises:
         ValueError: It is given embeddings of its own.
     """
-    sizes = {"discriminator": encoder.architecture, "generator": sizes}
-    own = {**complete_generator(sizes), "tied_to": encoder}
+    own = {**_sharing(encoder, sizes), "tied_parts": tied_parts}
     return MaskedLMNetwork(own, dtype=dtype, name="generator")
 
 
@@ -275,12 +276,10 @@ def two_tower_generator(encoder, sizes, dtype):
     Raises:
         ValueError: It is given embeddings of its own.
     """
-    check_shared_sizes(encoder.architecture, sizes)
-    tower = {
-        **encoder.architecture,
-        **sizes,
-        "embedding_size": encoder.embedding_size,
-        "tied_to": encoder,
-        "tied_parts": ("token", "position"),
-    }
-    return TwoTowerNetwork(tower, dtype=dtype, name="generator")
+    return TwoTowerNetwork(_sharing(encoder, sizes), dtype=dtype, name="generator")
+
+
+def _sharing(encoder, sizes):
+    """Returns arguments of an encoder that shares another one's embeddings."""
+    sizes = {"discriminator": encoder.architecture, "generator": sizes}
+    return {**complete_generator(sizes), "tied_to": encoder}

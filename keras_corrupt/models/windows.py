@@ -5,6 +5,7 @@ from typing import NamedTuple
 import numpy as np
 from tqdm import tqdm
 
+from keras_corrupt.tokenizers.packing import joined, padded
 from keras_corrupt.tokenizers.texts import text_tuple
 
 #: Lengths are rounded up to a multiple of this: a program is compiled for each.
@@ -123,21 +124,12 @@ def pack_all(windows, length, padding_id, word_starts=None):
     Returns:
         A dict of int32 arrays `[windows, length]`.
     """
-    shape = len(windows), length
-    packed = {
-        "token_ids": np.full(shape, padding_id, "int32"),
-        "segment_ids": np.zeros(shape, "int32"),
-        "padding_mask": np.zeros(shape, "int32"),
-    }
+    rows = [(window.ids, window.segments) for window in windows]
+    packed = padded(rows, padding_id, length)
     if word_starts is not None:
-        packed["word_ids"] = np.zeros(shape, "int32")
-    for row, window in enumerate(windows):
-        end = len(window.ids)
-        packed["token_ids"][row, :end] = window.ids
-        packed["segment_ids"][row, :end] = window.segments
-        packed["padding_mask"][row, :end] = 1
-        if word_starts is not None:
-            packed["word_ids"][row, :end] = np.cumsum(word_starts[window.ids])
+        packed["word_ids"] = np.zeros_like(packed["token_ids"])
+        for words, window in zip(packed["word_ids"], windows, strict=True):
+            words[: len(window.ids)] = np.cumsum(word_starts[window.ids])
     return packed
 
 
@@ -200,10 +192,9 @@ def _is_ids(text):
 
 def _packed(number, parts, tokenizer, special):
     """Returns a window of one part or of two, with the special tokens around them."""
-    ids, segments, kept = [tokenizer.classify_id], [0], [special]
-    for segment, part in enumerate(parts):
-        ids += [*part, tokenizer.separate_id]
-        segments += [segment] * (len(part) + 1)
+    ids, segments = joined(parts, tokenizer.classify_id, tokenizer.separate_id)
+    kept = [special]
+    for part in parts:
         kept += [True] * len(part) + [special]
-    arrays = (np.array(x, d) for x, d in ((ids, "int32"), (segments, "int32")))
-    return Window(number, *arrays, np.array(kept))
+    arrays = np.array(ids, "int32"), np.array(segments, "int32"), np.array(kept)
+    return Window(number, *arrays)

@@ -15,6 +15,7 @@ from typing import NamedTuple
 import keras
 from keras import ops
 
+from keras_corrupt.heads.softmax import likeliest
 from keras_corrupt.objectives.all_tokens import all_tokens_loss
 from keras_corrupt.objectives.copying import original_log_probability
 from keras_corrupt.objectives.masked_tokens import masked_lm_loss
@@ -130,17 +131,12 @@ def corrected_tokens(lm_logits, replaced_logits, corrupted_ids):
         int32 `[batch, masked]`.
     """
     lm_logits = ops.stop_gradient(lm_logits)
-    likeliest = likeliest_tokens(lm_logits)
+    guesses = likeliest(lm_logits)
 
     def log_probability(token_ids):
         log_softmax = -masked_lm_loss(lm_logits, token_ids)
         same = token_ids == corrupted_ids
         return original_log_probability(log_softmax, replaced_logits, same)
 
-    copies = log_probability(corrupted_ids) >= log_probability(likeliest)
-    return ops.where(copies, corrupted_ids, likeliest)
-
-
-def likeliest_tokens(lm_logits):
-    """Returns the likeliest tokens by the softmax alone, int32 `[batch, masked]`."""
-    return ops.cast(ops.argmax(ops.stop_gradient(lm_logits), axis=-1), "int32")
+    copies = log_probability(corrupted_ids) >= log_probability(guesses)
+    return ops.where(copies, corrupted_ids, guesses)

@@ -123,19 +123,6 @@ def noise_logits(energies, log_q, num_sampled, num_tokens):
     return ops.cast(energies, "float32") + ops.cast(log_q, "float32") + odds[:, None]
 
 
-def nce_loss(logits, sampled):
-    """Cross-entropy with "was sampled" at each position.
-
-    Args:
-        logits: `[batch, length]`, of `noise_logits`.
-        sampled: float `[batch, length]`, 1 where a sample stands.
-
-    Returns:
-        float32 `[batch, length]`.
-    """
-    return replaced_token_detection_loss(logits, sampled)
-
-
 def nce_loss_one_by_one(energies_of, log_q, token_ids, positions, samples):
     r"""Algorithm 1: an unbiased estimate of the loss, of k + 1 passes for one text.
 
@@ -162,6 +149,6 @@ def nce_loss_one_by_one(energies_of, log_q, token_ids, positions, samples):
     texts = ops.concatenate([token_ids[None, :], replaced], axis=0)  # [1 + k, n]
     log_q_of_texts = ops.take_along_axis(log_q, ops.transpose(texts), axis=1)
     logits = energies_of(texts) + ops.transpose(log_q_of_texts) + odds
-    real = ops.sum(nce_loss(logits[0], 0.0))
+    real = ops.sum(replaced_token_detection_loss(logits[0], 0.0))
     of_samples = ops.take_along_axis(logits[1:], positions[:, None], axis=1)
-    return real + ops.sum(nce_loss(of_samples, 1.0))
+    return real + ops.sum(replaced_token_detection_loss(of_samples, 1.0))

@@ -13,8 +13,8 @@ the released code's.
 from typing import NamedTuple
 
 import keras
-import numpy as np
 from keras import ops
+from scipy.special import expit
 
 from keras_corrupt.objectives.objective import Objective
 
@@ -92,7 +92,7 @@ class ReplacedTokens(Objective):
 
     def describe(self, outputs, row, ids, token):
         text = outputs["corrupted"]
-        probabilities = 1.0 / (1.0 + np.exp(-outputs["rtd"].logits[row]))
+        probabilities = expit(outputs["rtd"].logits[row])
         for position, original in enumerate(ids):
             present, p = text.token_ids[row][position], probabilities[position]
             if present != original:

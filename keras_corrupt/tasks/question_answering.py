@@ -2,8 +2,6 @@
 
 from typing import NamedTuple
 
-import numpy as np
-
 
 class Question(NamedTuple):
     """A question, and the text that may hold its answer."""
@@ -32,9 +30,11 @@ class Answer(NamedTuple):
     @property
     def null_probability(self):
         """The probability that there is no answer; 0 where there always is one."""
+        from scipy.special import expit  # not above: help needs no SciPy
+
         if self.null_odds is None:
             return 0.0
-        return float(np.exp(-np.logaddexp(0.0, -self.null_odds)))
+        return float(expit(self.null_odds))
 
     def __str__(self):
         return self.final_text()

@@ -29,18 +29,21 @@ def joined(
 
 
 def padded(
-    rows: Sequence[tuple[Sequence[int], Sequence[int]]], padding_id: int
+    rows: Sequence[tuple[Sequence[int], Sequence[int]]],
+    padding_id: int,
+    length: int | None = None,
 ) -> dict[str, np.ndarray]:
     """Makes arrays of what `joined` returned for some texts.
 
     Args:
         rows: The ids and the segments of each text.
-        padding_id: What follows a text that is shorter than the longest one.
+        padding_id: What follows a text that is shorter than the row.
+        length: Tokens of a row; as many as the longest text has if not given.
 
     Returns:
         See `Tokenizer.pack`.
     """
-    shape = len(rows), max(len(token_ids) for token_ids, _ in rows)
+    shape = len(rows), length or max(len(token_ids) for token_ids, _ in rows)
     packed = {
         "token_ids": np.full(shape, padding_id, "int32"),
         "segment_ids": np.zeros(shape, "int32"),

@@ -2,9 +2,9 @@
 
 import keras
 from keras import ops
+from scipy.special import softmax
 
 from keras_corrupt.cross_view.bilstm.word_model import WordModel
-from keras_corrupt.downstream.soft_targets import probabilities
 
 
 def views_of(layers):
@@ -49,7 +49,7 @@ class CrossViewTagger(WordModel):
         return [self.labels[tag] for tag in logits.argmax(-1)]
 
     def written(self, prediction, logits):
-        chances = probabilities(logits).max(axis=-1)
+        chances = softmax(logits, axis=-1).max(axis=-1)
         return {"tags": prediction, "probabilities": chances.tolist()}
 
     @classmethod
