@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import tyro
 
-from keras_corrupt.objectives.one_state import why_dead
+from keras_corrupt.models.one_state import why_dead
 
 
 @dataclasses.dataclass

@@ -34,7 +34,7 @@ from keras_corrupt import models, tokenizers
 from keras_corrupt.devices import flash_attention
 from keras_corrupt.devices.many_updates import layout_of
 from keras_corrupt.encoders.cost import training_flops
-from keras_corrupt.objectives.one_state import why_dead
+from keras_corrupt.models.one_state import why_dead
 from keras_corrupt.training import AdamW
 
 ON_DEVICE = {"KERAS_BACKEND": "jax", "XLA_PYTHON_CLIENT_PREALLOCATE": "false"}

@@ -28,7 +28,7 @@ from benchmarks.on_device.measuring import metrics_of
 from benchmarks.on_device.packed import inputs_of, unpack
 from keras_corrupt import tokenizers
 from keras_corrupt.models import Electra
-from keras_corrupt.objectives.one_state import why_dead
+from keras_corrupt.models.one_state import why_dead
 from keras_corrupt.training.collapse import FIRST_JUDGED
 from keras_corrupt.training.optimizer import AdamW
 

@@ -49,11 +49,8 @@ def demo(config):
 
     from keras_corrupt.cli.tabs import tabs_of
     from keras_corrupt.models import load_preset
-    from keras_corrupt.presets.registry import import_class
 
-    if config.system:
-        import_class(config.system, keras.Model)  # by which its preset finds it
-    tabs = tabs_of(load_preset(config.preset, keras.Model))
+    tabs = tabs_of(load_preset(config.preset, keras.Model, config.system))
     if not tabs:
         raise ValueError(f"{config.preset} does nothing that a page could show.")
     print(f"http://{config.host}:{config.port} (Ctrl-C ends it)", flush=True)

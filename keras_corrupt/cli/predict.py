@@ -97,11 +97,8 @@ def load(model, task=None, system=None):
     import keras
 
     from keras_corrupt.models import load_preset
-    from keras_corrupt.presets.registry import import_class
 
-    if system:
-        import_class(system, keras.Model)  # by which its preset finds it
-    loaded = load_preset(model, keras.Model)
+    loaded = load_preset(model, keras.Model, system)
     if not hasattr(loaded, "answering"):
         raise ValueError(
             f"{model}: {type(loaded).__name__} answers no rows of text. Give a "

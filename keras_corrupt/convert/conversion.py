@@ -20,7 +20,7 @@ from keras_corrupt.convert.options import Options
 from keras_corrupt.encoders.text_model import TextModel
 from keras_corrupt.files.whole_directory import recovered, whole_directory
 from keras_corrupt.models import Pretrainer
-from keras_corrupt.objectives.one_state import warn_of_one_state
+from keras_corrupt.models.one_state import warn_of_one_state
 from keras_corrupt.presets import Preset
 from keras_corrupt.presets.directory import write
 from keras_corrupt.presets.locations import trained_presets

@@ -66,14 +66,11 @@ def show(
     from keras_corrupt.data.reading import Examples, read
     from keras_corrupt.data.show import masked_examples
     from keras_corrupt.models import Pretrainer, load_preset
-    from keras_corrupt.presets.registry import import_class
 
     info = load_dataset_info(directory)
     info.check_files()
     tokenizer = load(directory)
-    if system:
-        import_class(system, Pretrainer)  # by which its preset finds it
-    model = load_preset(preset, Pretrainer) if preset else None
+    model = load_preset(preset, Pretrainer, system) if preset else None
     own = getattr(model, "tokenizer", None)
     if model and (own is None or own.fingerprint != info.tokenizer_fingerprint):
         raise DatasetError(

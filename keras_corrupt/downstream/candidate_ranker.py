@@ -12,9 +12,9 @@ import numpy as np
 from keras import ops
 from scipy.special import expit
 
+from keras_corrupt.downstream.classification_head import ClassificationHead
 from keras_corrupt.downstream.model import DownstreamModel, Feature
 from keras_corrupt.downstream.span_windows import token_span
-from keras_corrupt.downstream.text_classifier import ClassificationHead
 from keras_corrupt.tasks.glue.winograd import find_schema, other_candidates
 from keras_corrupt.tokenizers.texts import text_tuples
 
@@ -53,10 +53,7 @@ class CandidateRanker(DownstreamModel):
         if fallback not in LABELS:
             raise ValueError(f"`fallback` must be one of {LABELS}; got {fallback!r}.")
         self.fallback = fallback
-        self.head = ClassificationHead(
-            1, self.dropout, self.encoder.initializer_range, name="head"
-        )
-        self.head.build((None, None, self.encoder.hidden_size))
+        self.head = ClassificationHead(self.encoder, 1, self.dropout, name="head")
         self.built = True
 
     def features(self, examples, labels=None):

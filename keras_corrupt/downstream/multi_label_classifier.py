@@ -5,8 +5,11 @@ import numpy as np
 from keras import ops
 from scipy.special import expit
 
+from keras_corrupt.downstream.classification_head import (
+    ClassificationHead,
+    label_names,
+)
 from keras_corrupt.downstream.model import DownstreamModel
-from keras_corrupt.downstream.text_classifier import ClassificationHead, label_names
 from keras_corrupt.downstream.text_features import text_features
 
 
@@ -64,9 +67,8 @@ class MultiLabelClassifier(DownstreamModel):
         self.label_weights = label_weights
         self.pairs = pairs
         self.head = ClassificationHead(
-            len(labels), self.dropout, self.encoder.initializer_range, name="head"
+            self.encoder, len(labels), self.dropout, name="head"
         )
-        self.head.build((None, self.encoder.hidden_size))
         self.built = True
 
     def features(self, examples, labels=None):

@@ -6,10 +6,13 @@ from keras import ops
 from scipy.special import softmax
 
 from keras_corrupt.downstream.answering import labelled
+from keras_corrupt.downstream.classification_head import (
+    ClassificationHead,
+    label_names,
+)
 from keras_corrupt.downstream.model import DownstreamModel
 from keras_corrupt.downstream.soft_targets import cross_entropy
 from keras_corrupt.downstream.text_features import text_features
-from keras_corrupt.encoders.embeddings import initializer
 
 
 @keras.saving.register_keras_serializable(package="keras_corrupt")
@@ -82,13 +85,8 @@ class TextClassifier(DownstreamModel):
             )
         self.label_weights = label_weights
         self.pairs = pairs
-        self.head = ClassificationHead(
-            1 if labels is None else len(labels),
-            self.dropout,
-            self.encoder.initializer_range,
-            name="head",
-        )
-        self.head.build((None, self.encoder.hidden_size))
+        units = 1 if labels is None else len(labels)
+        self.head = ClassificationHead(self.encoder, units, self.dropout, name="head")
         self.built = True
 
     def features(self, examples, labels=None):
@@ -188,39 +186,3 @@ class TextClassifier(DownstreamModel):
             "label_weights": self.label_weights,
             "pairs": self.pairs,
         }
-
-
-def label_names(labels):
-    """Returns labels as a list that JSON can hold; an empty one for `None`.
-
-    >>> label_names(np.array([1, 2]))
-    [1, 2]
-    """
-    labels = () if labels is None else labels
-    return [x.item() if isinstance(x, np.generic) else x for x in labels]
-
-
-class ClassificationHead(keras.Model):
-    """Dropout, then one linear layer, in float32.
-
-    Args:
-        units: Number of outputs.
-        dropout: Dropout rate of the input.
-        initializer_range: Standard deviation of the initial weights.
-    """
-
-    def __init__(self, units, dropout, initializer_range, **kwargs):
-        super().__init__(dtype="float32", **kwargs)
-        self.dropout = keras.layers.Dropout(dropout)
-        self.dense = keras.layers.Dense(
-            units,
-            kernel_initializer=initializer(initializer_range),
-            name="dense",
-        )
-
-    def build(self, input_shape):
-        self.dense.build(input_shape)
-        self.built = True
-
-    def call(self, x, training=False):
-        return self.dense(self.dropout(x, training=training))

@@ -5,9 +5,12 @@ import numpy as np
 from keras import ops
 from scipy.special import softmax
 
+from keras_corrupt.downstream.classification_head import (
+    ClassificationHead,
+    label_names,
+)
 from keras_corrupt.downstream.model import DownstreamModel, Feature
 from keras_corrupt.downstream.soft_targets import cross_entropy
-from keras_corrupt.downstream.text_classifier import ClassificationHead, label_names
 from keras_corrupt.tokenizers.texts import word_lists
 
 
@@ -48,9 +51,8 @@ class TokenTagger(DownstreamModel):
             )
         self.labels = labels
         self.head = ClassificationHead(
-            len(self.labels), self.dropout, self.encoder.initializer_range, name="head"
+            self.encoder, len(labels), self.dropout, name="head"
         )
-        self.head.build((None, None, self.encoder.hidden_size))
         self.built = True
 
     def features(self, examples, labels=None):

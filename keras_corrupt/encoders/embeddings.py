@@ -4,8 +4,8 @@ import keras
 from keras import ops
 
 from keras_corrupt.devices.replicas import Dropout
-from keras_corrupt.encoders.bounds import UNBOUNDED, Bounds
 from keras_corrupt.encoders.cost import DROPOUT_FLOPS, norm_flops
+from keras_corrupt.encoders.input_limits import UNLIMITED, InputLimits
 
 
 def initializer(stddev):
@@ -135,8 +135,8 @@ class TextEmbeddings(keras.layers.Layer):
 
         self.embedding_size = embedding_size
         self.num_segments = num_segments
-        self.bounds = Bounds(
-            vocabulary_size, num_segments or UNBOUNDED.num_segments, max_length
+        self.input_limits = InputLimits(
+            vocabulary_size, num_segments or UNLIMITED.num_segments, max_length
         )
         self.token = table("token", vocabulary_size)
         self.position = table("position", max_length if has_positions else 0)
@@ -182,7 +182,7 @@ class TextEmbeddings(keras.layers.Layer):
         disentangled tables are left out.
         """
         positions = 0 if self.position is None else length
-        rows = self.bounds.vocabulary_size + positions + self.num_segments
+        rows = self.input_limits.vocabulary_size + positions + self.num_segments
         number = 2 * rows + len(self.tables) - 1
         number += norm_flops(self.norm) + DROPOUT_FLOPS * training
         return length * self.embedding_size * number

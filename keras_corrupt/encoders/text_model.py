@@ -11,8 +11,13 @@ from keras_corrupt import tokenizers
 from keras_corrupt.devices.batches import Batches, fed
 from keras_corrupt.devices.guests import invites_guests
 from keras_corrupt.devices.many_updates import makes_many, many_updates
-from keras_corrupt.encoders.bounds import UNBOUNDED, Bounds, is_integers, type_name
 from keras_corrupt.encoders.embeddings import TextEmbeddings
+from keras_corrupt.encoders.input_limits import (
+    UNLIMITED,
+    InputLimits,
+    is_integers,
+    type_name,
+)
 from keras_corrupt.encoders.legacy_weights import check_format
 from keras_corrupt.tokenizers.tokenizer import DOCUMENT_FILE
 
@@ -68,18 +73,23 @@ class TextModel(keras.Model):
         return inputs
 
     @property
-    def bounds(self):
-        """The `Bounds` of what all its networks read."""
+    def number_bytes(self):
+        """Bytes of a number that the layers compute: 2 in mixed precision, else 4."""
+        return 2 if self.compute_dtype in ("bfloat16", "float16") else 4
+
+    @property
+    def input_limits(self):
+        """The `InputLimits` of what all its networks read."""
         tables = [t for t in self._flatten_layers() if isinstance(t, TextEmbeddings)]
-        sizes = zip(UNBOUNDED, *(t.bounds for t in tables), strict=True)
-        return Bounds(*map(min, sizes))
+        sizes = zip(UNLIMITED, *(t.input_limits for t in tables), strict=True)
+        return InputLimits(*map(min, sizes))
 
     def fit(self, x=None, *args, validation_data=None, **kwargs):
         """Trains: see `keras.Model.fit`.
 
         Args:
             x: What `text_inputs` takes, or batches of it as Keras takes them. See
-                `Bounds.checked`.
+                `InputLimits.checked`.
             args: See there.
             validation_data: See there.
             kwargs: See there.
@@ -93,7 +103,7 @@ class TextModel(keras.Model):
             )
         # Before Keras does, which on JAX loses the weights when a step fails.
         check_arrays(x)
-        x, validation_data = map(self.bounds.checked, (x, validation_data))
+        x, validation_data = map(self.input_limits.checked, (x, validation_data))
         if isinstance(x, Batches):
             kwargs["shuffle"] = False  # they have an order
         with fed(x) as x, fed(validation_data) as validation_data:
@@ -102,13 +112,13 @@ class TextModel(keras.Model):
     def evaluate(self, x=None, *args, **kwargs):
         """Computes loss and metrics: see `keras.Model.evaluate`."""
         check_arrays(x)
-        with fed(self.bounds.checked(x)) as x:
+        with fed(self.input_limits.checked(x)) as x:
             return super().evaluate(x, *args, **kwargs)
 
     def predict(self, x, *args, **kwargs):
         """Runs the model: see `keras.Model.predict`."""
         check_arrays(x)
-        with fed(self.bounds.checked(x)) as x:
+        with fed(self.input_limits.checked(x)) as x:
             return super().predict(x, *args, **kwargs)
 
     def make_train_function(self, force=False):

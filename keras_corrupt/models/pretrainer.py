@@ -12,16 +12,16 @@ from keras_corrupt.devices.replicas import SeedGenerator, replica_loss
 from keras_corrupt.encoders import TextModel, TransformerEncoder
 from keras_corrupt.models import fine_tuning, micro_batches
 from keras_corrupt.models.flat_outputs import FlatOutputs
+from keras_corrupt.models.one_state import warn_of_one_state, why_dead
 from keras_corrupt.models.options import check_arguments
+from keras_corrupt.models.vocabulary_size import check_fits, size_argument
 from keras_corrupt.objectives import loss
 from keras_corrupt.objectives.objectives import Objectives
-from keras_corrupt.objectives.one_state import warn_of_one_state, why_dead
 from keras_corrupt.objectives.rendering import render
 from keras_corrupt.presets import Preset
 from keras_corrupt.presets.directory import write
 from keras_corrupt.presets.overrides import merge
 from keras_corrupt.presets.sizes import SIZES
-from keras_corrupt.presets.tokenizer_assets import check_vocabulary, vocabulary_of
 
 
 class NoEncoderError(ValueError, AttributeError):
@@ -104,7 +104,7 @@ class Pretrainer(TextModel):
                 f"`num_masks={num_masks}`."
             )
         if tokenizer is not None:
-            check_vocabulary(type(self), tokenizer, vocabulary_size)
+            check_fits(type(self), tokenizer, vocabulary_size)
             mask_id = tokenizer.mask_id
             unmaskable_ids = tuple(
                 tokenizer.role_ids[role] for role in self.unmaskable_roles
@@ -203,11 +203,6 @@ class Pretrainer(TextModel):
         return self.encoder(inputs, training=False)
 
     # === What follows from its parts ===
-
-    @property
-    def number_bytes(self):
-        """Bytes of a number that the layers compute: 2 in mixed precision, else 4."""
-        return 2 if self.compute_dtype in ("bfloat16", "float16") else 4
 
     @property
     def padding_id(self):
@@ -389,7 +384,7 @@ class Pretrainer(TextModel):
             check_arguments(cls, overrides)
             config = cls.presets[preset]
             if tokenizer is not None:
-                config = merge(config, vocabulary_of(cls, tokenizer))
+                config = merge(config, size_argument(cls, tokenizer))
             return cls(**merge(config, overrides), tokenizer=tokenizer)
         check_arguments(cls, overrides, fixed={*SIZES} - {"max_length"})
         saved = Preset.open(preset, names=cls.presets).of(cls)

@@ -139,14 +139,11 @@ class Runs:
 
     def settings(self, name):
         """Returns the settings of a strategy's models."""
-        strategy = STRATEGIES[name]
-        settings = settings_of(strategy, self.single)
-        if not strategy.multi:
-            return settings
-        changed = with_changes(settings, self.config.multi_settings)
-        if strategy.layer_decay is None:
-            return changed
-        return dataclasses.replace(changed, layer_decay=strategy.layer_decay)
+        changes = self.config.multi_settings
+        try:
+            return settings_of(STRATEGIES[name], self.single, changes)
+        except ValueError as error:
+            raise ValueError(f"`multi_settings`: {error}") from error
 
     def of_strategy(self, name):
         """Makes a strategy's runs.

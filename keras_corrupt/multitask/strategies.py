@@ -55,7 +55,7 @@ STRATEGIES = {
 }
 
 
-def settings_of(strategy, single):
+def settings_of(strategy, single, changes=None):
     """Returns the settings of a strategy's models.
 
     A model of all tasks is trained at twice the rate, for twice as many epochs and in
@@ -66,22 +66,25 @@ def settings_of(strategy, single):
     Args:
         strategy: A `Strategy`.
         single: `FineTuningSettings` of a model of one task.
+        changes: Settings of a model of all tasks that are other ones, a dict.
 
     >>> from keras_corrupt.models.fine_tuning import settings
     >>> settings_of(STRATEGIES["multi"], settings("large", "CoLA")).learning_rate
     0.0001
     """
-    factor = 2 if strategy.multi else 1
-    layer_decay = 0.9 if strategy.multi else single.layer_decay
-    if strategy.layer_decay is not None:
-        layer_decay = strategy.layer_decay
-    return dataclasses.replace(
+    rate = strategy.rate * single.learning_rate
+    if not strategy.multi:
+        return dataclasses.replace(single, learning_rate=rate)
+    settings = dataclasses.replace(
         single,
-        learning_rate=factor * strategy.rate * single.learning_rate,
-        epochs=factor * single.epochs,
-        batch_size=factor**2 * single.batch_size,
-        layer_decay=layer_decay,
-    )
+        learning_rate=2 * rate,
+        epochs=2 * single.epochs,
+        batch_size=4 * single.batch_size,
+        layer_decay=0.9,
+    ).changed(changes or {})
+    if strategy.layer_decay is None:
+        return settings
+    return dataclasses.replace(settings, layer_decay=strategy.layer_decay)
 
 
 def with_those_needed(names, teachers=True):

@@ -14,13 +14,15 @@ import dataclasses
 import warnings
 from pathlib import Path
 
+import keras
+
 from keras_corrupt.encoders import TextModel
 from keras_corrupt.files.whole_directory import recovered
 from keras_corrupt.presets import directory as files
 from keras_corrupt.presets import growth, weights
 from keras_corrupt.presets.locations import directory_of, trained_presets
 from keras_corrupt.presets.overrides import merge, with_global_policy
-from keras_corrupt.presets.registry import find_class, registered_name
+from keras_corrupt.presets.registry import find_class, import_class, registered_name
 from keras_corrupt.presets.sizes import check_sizes, network_arguments
 from keras_corrupt.tokenizers import Tokenizer
 
@@ -185,13 +187,14 @@ class Preset:
         model.untrained_networks = tuple(new)
 
 
-def load_preset(source, kinds=TextModel):
+def load_preset(source, kinds=TextModel, system=None):
     """Loads a saved model, pretrained or fine-tuned, of whichever class.
 
     Args:
         source: What `Preset.open` opens. A model that is not of this package is known
             once the module that defines it has been imported.
         kinds: See `Preset.open`.
+        system: `module:Class` of such a model, whose module this imports.
 
     Returns:
         The model.
@@ -199,4 +202,6 @@ def load_preset(source, kinds=TextModel):
     Raises:
         ValueError: It is no preset, or one of an unknown model.
     """
+    if system:
+        import_class(system, keras.Model)
     return Preset.open(source, kinds).load()

@@ -157,11 +157,12 @@ def blimp(
         system: module:Class of the preset's model, where it is not of this package.
         batch_size: Texts that are read at once.
     """
+    from keras_corrupt.models import load_preset
+
     pairs = scoring.read_pairs(files)
     texts = [pair.good for pair in pairs] + [pair.bad for pair in pairs]
-    scores = scoring.acceptabilities(
-        _load(preset, system), texts, batch_size, sys.stderr.isatty()
-    )
+    model = load_preset(preset, system=system)
+    scores = scoring.acceptabilities(model, texts, batch_size, sys.stderr.isatty())
     print("pairs", "accuracy (%)", "with ties (%)", sep="\t")
     rules = [scoring.accuracies(pairs, scores, ties) for ties in ("wrong", "right")]
     for table, with_ties in zip(*rules, strict=True):
@@ -177,19 +178,10 @@ def _likelihoods(model, texts, batch_size):
     )
 
 
-def _load(preset, system):
-    import keras
-
-    from keras_corrupt.models import load_preset
-    from keras_corrupt.presets.registry import import_class
-
-    if system:
-        import_class(system, keras.Model)  # by which its preset finds it
-    return load_preset(preset)
-
-
 def _detector(preset, system):
-    model = _load(preset, system)
+    from keras_corrupt.models import load_preset
+
+    model = load_preset(preset, system=system)
     if not hasattr(model, "score"):
         raise ValueError(
             f"--preset {preset}: {type(model).__name__} does not tell replaced words "
@@ -199,9 +191,10 @@ def _detector(preset, system):
 
 
 def _cloze_model(preset, system):
+    from keras_corrupt.models import load_preset
     from keras_corrupt.scoring.likelihoods import check
 
-    model = _load(preset, system)
+    model = load_preset(preset, system=system)
     try:
         check(model)
     except ValueError as error:

@@ -10,7 +10,6 @@ from keras_corrupt.tasks.tables import (
     task_name,
 )
 from keras_corrupt.tasks.task import Task
-from keras_corrupt.tasks.text_task import write_table
 
 
 def labels_in(separator=",", labels=None):
@@ -148,7 +147,5 @@ class MultiLabelTask(Task):
 
     def write_predictions(self, predictions, name, directory):
         """Writes a TSV file with the header `id`, `prediction`, a list in JSON."""
-        path = directory / f"{self.name}-{name}.tsv"
         cells = [json.dumps(row, ensure_ascii=False) for row in predictions]
-        write_table(path, ("id", "prediction"), self.splits[name].ids, cells)
-        return path
+        return super().write_predictions(cells, name, directory)

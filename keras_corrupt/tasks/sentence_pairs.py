@@ -4,13 +4,11 @@ The cosines of vectors are compared with the scores of pairs.
 """
 
 import dataclasses
-from pathlib import Path
 
 from keras_corrupt.tasks import metrics
 from keras_corrupt.tasks.glue.glue import GlueTask
 from keras_corrupt.tasks.tables import hold_out, read_table, score_in, task_name
 from keras_corrupt.tasks.task import Split, Task
-from keras_corrupt.tasks.text_task import write_table
 
 #: Task of GLUE -> the label of pairs that mean the same, or follow from each other.
 GLUE_PAIRS = {"MNLI": "entailment", "QQP": "1", "MRPC": "1"}
@@ -51,12 +49,6 @@ class SentencePairs(Task):
     def fine_tuning(self, size):
         # A larger batch has more negatives.
         return {"batch_size": 64, "epochs": 3}
-
-    def write_predictions(self, predictions, name, directory):
-        """Writes a TSV file of cosines with the header `id`, `prediction`."""
-        path = Path(directory) / f"{self.name}-{name}.tsv"
-        write_table(path, ("id", "prediction"), self.splits[name].ids, predictions)
-        return path
 
 
 def pairs_of_tables(

@@ -8,6 +8,7 @@ from keras_corrupt.files.text import read_text
 from keras_corrupt.files.whole import write_whole
 from keras_corrupt.tasks.question_answering import Answer, Question
 from keras_corrupt.tasks.task import Split, Task
+from keras_corrupt.tasks.tfds import read_examples
 
 VERSIONS = ("1.1", "2.0")
 NOT_FOUND = "an answer that the context lacks"
@@ -246,16 +247,7 @@ def json_rows(path):
 
 def tfds_rows(version, split):
     """Yields what `json_rows` yields, of TensorFlow Datasets' `squad`."""
-    try:
-        import tensorflow_datasets as tfds
-    except ImportError as error:
-        raise ImportError(
-            "`tfds:squad` needs tensorflow-datasets: pip install -e '.[tfds]'."
-        ) from error
-    builder = tfds.builder(f"squad/v{version}")
-    builder.download_and_prepare()
-    dataset = builder.as_dataset(split=split, shuffle_files=False)
-    for i, row in enumerate(tfds.as_numpy(dataset)):
+    for i, row in enumerate(read_examples(f"squad/v{version}", split)):
         texts, starts = row["answers"]["text"], row["answers"]["answer_start"]
         answers = [
             {"text": text.decode(), "answer_start": int(start)}

@@ -6,6 +6,9 @@ import json
 import re
 from collections import Counter
 from itertools import zip_longest
+from pathlib import Path
+
+from keras_corrupt.files.whole import write_whole
 
 
 @dataclasses.dataclass
@@ -212,9 +215,32 @@ class Task:
         return {}
 
     def write_predictions(self, predictions, name, directory):
-        """Writes predictions for the split `name` in the benchmark's own format.
+        """Writes predictions for the split `name`: a TSV file, `id` and `prediction`.
+
+        A task of a benchmark overrides it, with the benchmark's own format.
 
         Returns:
             The path of the file.
         """
-        raise NotImplementedError
+        path = Path(directory) / f"{self.name}-{name}.tsv"
+        write_table(path, ("id", "prediction"), self.splits[name].ids, predictions)
+        return path
+
+
+def write_table(path, header, ids, predictions):
+    """Writes a TSV file of predictions, whole or not at all.
+
+    Args:
+        path: Where to.
+        header: The two columns' names.
+        ids: What identifies each example.
+        predictions: A string or number for each.
+    """
+    if len(ids) != len(predictions):
+        raise ValueError(
+            f"There are {len(ids)} examples, but {len(predictions)} predictions."
+        )
+    path = Path(path)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    rows = [header, *zip(ids, predictions, strict=True)]
+    write_whole(path, "".join(f"{a}\t{b}\n" for a, b in rows))

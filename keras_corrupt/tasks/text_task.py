@@ -1,8 +1,5 @@
 """What tasks have in common that label or rate texts or pairs of texts."""
 
-from pathlib import Path
-
-from keras_corrupt.files.whole import write_whole
 from keras_corrupt.tasks import metrics
 from keras_corrupt.tasks.task import Task
 
@@ -51,28 +48,3 @@ class TextTask(Task):
     def guesses(self, split):
         guess = metrics.mean_score if self.labels is None else metrics.majority_label
         return [guess(self.splits["train"].labels)] * len(split)
-
-    def write_predictions(self, predictions, name, directory):
-        """Writes a TSV file with the header `id`, `prediction`."""
-        path = Path(directory) / f"{self.name}-{name}.tsv"
-        write_table(path, ("id", "prediction"), self.splits[name].ids, predictions)
-        return path
-
-
-def write_table(path, header, ids, predictions):
-    """Writes a TSV file of predictions, whole or not at all.
-
-    Args:
-        path: Where to.
-        header: The two columns' names.
-        ids: What identifies each example.
-        predictions: A string or number for each.
-    """
-    if len(ids) != len(predictions):
-        raise ValueError(
-            f"There are {len(ids)} examples, but {len(predictions)} predictions."
-        )
-    path = Path(path)
-    path.parent.mkdir(parents=True, exist_ok=True)
-    rows = [header, *zip(ids, predictions, strict=True)]
-    write_whole(path, "".join(f"{a}\t{b}\n" for a, b in rows))

@@ -194,11 +194,11 @@ def validate(model, dataset):
     return {f"val_{name}": float(value) for name, value in metrics.items()}
 
 
-class Warnings(keras.callbacks.Callback):
+class RunWarnings:
     """Says when a run looks wrong, with a remedy, once for each trouble.
 
     A metric that is normal at first, or while the model still learns, is wrong later;
-    so the callback says nothing in the first half, nor while a validation loss falls,
+    so it says nothing in the first half, nor while a validation loss falls,
     until the end.
 
     Args:
@@ -209,7 +209,6 @@ class Warnings(keras.callbacks.Callback):
     """
 
     def __init__(self, warnings, total, rows):
-        super().__init__()
         self.warnings, self.total, self.rows = warnings, total, rows
         self.said = set()
 

@@ -6,7 +6,7 @@ by it, whatever its batches are.
 
 from keras_corrupt.devices.batches import fed
 from keras_corrupt.devices.distribution import ONE_DEVICE
-from keras_corrupt.training.callbacks import Intervals, Progress, RunLog, Warnings
+from keras_corrupt.training.callbacks import Intervals, Progress, RunLog, RunWarnings
 from keras_corrupt.training.compiled_memory import CompiledMemory
 from keras_corrupt.training.phases import WHOLE_RUN
 
@@ -56,7 +56,7 @@ def train(
         start: Function that is called when no step of this phase is done yet.
         total: Steps of the whole run, where this phase is not the last.
         tokens_per_step: Token slots in a step, for the log.
-        warnings: See `Warnings`.
+        warnings: See `RunWarnings`.
         judged_at: Steps after which these are final; `total` if not given.
         vital: Validation metrics that the progress line has: see `Progress`.
         watch: A `CollapseWatch`.
@@ -91,7 +91,9 @@ def train(
             own, told = [progress, log], [progress, log]
             asking = [CompiledMemory(progress.tell)]
             if warnings is not None:
-                told.append(Warnings(warnings, judged_at or total or steps, log.rows))
+                told.append(
+                    RunWarnings(warnings, judged_at or total or steps, log.rows)
+                )
         # What follows the watch is told of no model that has died.
         told += [watch, *listeners] if watch else listeners
         intervals = Intervals(checkpoints, step, validate, told, devices, phase)

@@ -89,10 +89,9 @@ def of_fine_tuning(model, batch_size, length, flag="--settings"):
         length: Their tokens, at most.
         flag: The flag of the run's settings.
     """
-    number_bytes = 4 if model.compute_dtype == "float32" else 2
 
     def activations(batch_size, length):
-        return model.encoder.activation_bytes(batch_size, length, number_bytes)
+        return model.encoder.activation_bytes(batch_size, length, model.number_bytes)
 
     remedies = [
         (f"{flag} batch_size {size}", activations(size, length))

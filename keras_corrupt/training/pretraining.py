@@ -29,7 +29,7 @@ from keras_corrupt.training.phases import check_phases, enter, phases_of, warmup
 from keras_corrupt.training.run import Run, drive
 from keras_corrupt.training.stable import (
     check_resumed,
-    check_vocabulary,
+    check_same_vocabulary,
     last_stable_step,
     resume,
 )
@@ -112,7 +112,7 @@ class PretrainingRun(Run):
         )
         fingerprints = self.examples.fingerprints
         self.devices.in_all_processes(
-            lambda: check_vocabulary(self.config, fingerprints["vocabulary"]),
+            lambda: check_same_vocabulary(self.config, fingerprints["vocabulary"]),
             first_only=True,
         )
         if self.config.init_from:

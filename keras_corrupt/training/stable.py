@@ -92,7 +92,7 @@ def check_resumed(config):
         )
 
 
-def check_vocabulary(config, fingerprint):
+def check_same_vocabulary(config, fingerprint):
     """Raises a `ValueError` if examples have another vocabulary than `resume_from`.
 
     Args:

@@ -105,13 +105,12 @@ class Tracker:
 
     Args:
         service: A `Wandb` or an `Mlflow`.
-        key: By what `trackers.json` knows the service.
         directory: The run's directory, a `Path`.
         settings: Its settings, a dict.
     """
 
-    def __init__(self, service, key, directory, settings):
-        self.service, self.key = service, key
+    def __init__(self, service, directory, settings):
+        self.service, self.key = service, service.module  # the key in `trackers.json`
         self.path, self.settings = directory / TRACKERS_FILE, settings
         self.unsent, self.warned = [], False
         self.running = None  # not started yet
@@ -191,7 +190,7 @@ def following(config, directory, settings):
                 f"--{service.module} needs its library ({error}): "
                 f"pip install -e '.[{service.module}]'."
             ) from error
-    trackers = [Tracker(s, s.module, directory, settings) for s in services]
+    trackers = [Tracker(s, directory, settings) for s in services]
     well = False
     try:
         yield trackers

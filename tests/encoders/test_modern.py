@@ -210,7 +210,7 @@ def test_absent_parts_have_no_variables():
 def test_segment_ids_play_no_part_without_a_table(inputs):
     encoder = TransformerEncoder(**CONFIG | MODERN)
     other = inputs | {"segment_ids": inputs["segment_ids"] + 7}
-    ours, theirs = (encoder(encoder.bounds.checked(x)) for x in (inputs, other))
+    ours, theirs = (encoder(encoder.input_limits.checked(x)) for x in (inputs, other))
     np.testing.assert_array_equal(np.array(ours), np.array(theirs))
 
 

@@ -6,7 +6,7 @@ import keras_corrupt
 from keras_corrupt import models
 from keras_corrupt.downstream import TextClassifier
 from keras_corrupt.models import Electra, MaskedLM
-from keras_corrupt.objectives.one_state import spread_of_random_tokens
+from keras_corrupt.models.one_state import spread_of_random_tokens
 from keras_corrupt.training import init_from
 from tests.models.conftest import kill
 

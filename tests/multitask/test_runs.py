@@ -183,7 +183,7 @@ def test_bad_tasks_and_settings_are_refused_before_any_work(config, tmp_path):
     refused("--teachers 0 must be at least 1", teachers=0)
     refused("`teachers` is 2, but there are 1 runs: raise `seeds`", teachers=2)
     refused("`settings`: there is no setting rate", settings={"rate": 1})
-    refused("there is no setting rate", multi_settings={"rate": 1})
+    refused("`multi_settings`: there is no setting rate", multi_settings={"rate": 1})
     refused("no example in 'dev'", [_with(small_tasks()[0], dev=Split([], [], []))])
     refused("is no whole file of teachers' outputs", teacher_outputs=str(tmp_path))
     with pytest.raises(ValueError, match="All of the 1 training examples of animals"):

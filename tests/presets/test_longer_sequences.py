@@ -80,7 +80,7 @@ def test_with_rotary_positions_there_is_nothing_to_copy(sizes, inputs, tmp_path)
     short = Electra(**sizes)
     short.save_to_preset(tmp_path / "preset")
     long = Electra.from_preset(tmp_path / "preset", **LONGER)
-    assert long.encoder.bounds.max_length == 60
+    assert long.encoder.input_limits.max_length == 60
     np.testing.assert_array_equal(
         np.array(long.encoder(inputs)), np.array(short.encoder(inputs))
     )

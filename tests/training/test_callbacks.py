@@ -18,7 +18,7 @@ from keras_corrupt.training.callbacks import (
     NonFiniteLossError,
     Progress,
     RunLog,
-    Warnings,
+    RunWarnings,
     read_metrics,
     validate,
 )
@@ -170,7 +170,7 @@ def test_progress_has_the_last_intervals_vital_metrics():
     ]
 
 
-# === Warnings ===
+# === RunWarnings ===
 
 UNIGRAM = Unigram(6.0, 0.05)
 GOOD = {
@@ -197,7 +197,7 @@ def electra(sizes):
 )
 def test_warns_once_with_a_remedy(electra, change, said, capsys):
     rows = [GOOD | change | {"step": 10}]
-    warnings = Warnings(
+    warnings = RunWarnings(
         lambda metrics: electra.objectives.warnings(metrics, UNIGRAM),
         total=100,
         rows=rows,
@@ -221,7 +221,7 @@ def test_warns_of_what_no_longer_learns(electra, step, loss, warned, capsys):
     rows = [{"step": 40, "val_mlm_loss": 7.1}, {"step": 50, "val_mlm_loss": 7.0}]
     warn = functools.partial(electra.objectives.warnings, unigram=UNIGRAM)
     metrics = GOOD | {"val_mlm_loss": loss}
-    Warnings(warn, 100, rows).on_interval_end(step, metrics)
+    RunWarnings(warn, 100, rows).on_interval_end(step, metrics)
     assert ("token frequencies" in capsys.readouterr().err) == warned
 
 
@@ -230,7 +230,7 @@ def test_says_nothing_of_a_good_run_or_of_a_masked_lm(electra, sizes, capsys):
     for model, metrics in (electra, GOOD), (masked_lm, {"val_mlm_loss": 3.0}):
         warn = functools.partial(model.objectives.warnings, unigram=UNIGRAM)
         rows = [metrics | {"step": 50}]
-        Warnings(warn, total=100, rows=rows).on_interval_end(60, metrics)
+        RunWarnings(warn, total=100, rows=rows).on_interval_end(60, metrics)
     assert capsys.readouterr().err == ""
 
 

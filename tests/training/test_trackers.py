@@ -148,7 +148,7 @@ def test_pretraining_is_followed(services, tmp_path):
 
 def test_experiments_are_named(services, tmp_path):
     _, mlflow = services
-    Tracker(Mlflow("news"), "mlflow", tmp_path, {}).start()
+    Tracker(Mlflow("news"), tmp_path, {}).start()
     assert mlflow.experiments == ["news"] and not mlflow.uris
 
 
@@ -156,7 +156,7 @@ def test_a_failing_service_is_warned_of_once_and_gets_the_rows_later(
     services, tmp_path, capsys
 ):
     wandb, _ = services
-    tracker = Tracker(Wandb("news"), "wandb", tmp_path, {})
+    tracker = Tracker(Wandb("news"), tmp_path, {})
     tracker.start()
     tracker.log({"step": 1})
     wandb.broken = True
@@ -174,7 +174,7 @@ def test_a_failing_service_is_warned_of_once_and_gets_the_rows_later(
 def test_a_service_that_cannot_start_is_left_alone(services, tmp_path, capsys):
     wandb, _ = services
     wandb.init = None
-    tracker = Tracker(Wandb("news"), "wandb", tmp_path, {})
+    tracker = Tracker(Wandb("news"), tmp_path, {})
     tracker.start()
     tracker.log({"step": 1})
     tracker.finish(True)

@@ -13,6 +13,7 @@ from collections import Counter
 import numpy as np
 
 from keras_corrupt.files.whole import whole_file
+from keras_corrupt.tasks.metrics import accuracy
 from keras_corrupt.tasks.task import Split, Task, check_splits
 
 #: Height, width and colours of CIFAR-10's images, and bytes of a record.
@@ -85,8 +86,7 @@ class ImageTask(Task):
 
     def metrics(self, predictions, split):
         """Returns the accuracy, in percent. See `Task.metrics`."""
-        right = [a == b for a, b in zip(predictions, split.labels, strict=True)]
-        return {"accuracy": 100.0 * float(np.mean(right))}
+        return {"accuracy": accuracy(predictions, split.labels)}
 
     def guesses(self, split):
         """Gives every image the label that most images of `"train"` have."""

@@ -15,7 +15,9 @@ from keras_corrupt.tasks.tables import (
     read_table,
     score_in,
 )
-from keras_corrupt.tasks.text_task import TextTask, write_table
+from keras_corrupt.tasks.task import write_table
+from keras_corrupt.tasks.text_task import TextTask
+from keras_corrupt.tasks.tfds import read_examples
 
 #: Where TensorFlow Datasets has GLUE.
 TFDS = "tfds:glue"
@@ -171,19 +173,10 @@ def _file_splits(name, root):
 
 
 def _tfds_splits(name):
-    try:
-        import tensorflow_datasets as tfds
-    except ImportError as error:
-        raise ImportError(
-            f"`{TFDS}` needs tensorflow-datasets: pip install -e '.[tfds]'."
-        ) from error
-
     def splits_of(config, names):
-        builder = tfds.builder(f"glue/{config}")
-        builder.download_and_prepare()
         for split, tfds_name in names.items():
-            data = builder.as_dataset(split=tfds_name, shuffle_files=False)
-            rows = [_tfds_row(row, table) for row in tfds.as_numpy(data)]
+            data = read_examples(f"glue/{config}", tfds_name)
+            rows = [_tfds_row(row, table) for row in data]
             rows.sort(key=lambda row: int(row[1]["idx"]))
             label = None if split.startswith("test") else "label"
             columns = Columns(*(table.tfds_texts or table.texts), label=label, id="idx")

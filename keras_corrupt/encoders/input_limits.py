@@ -1,4 +1,4 @@
-"""Bounds of what a model reads, checked on the host before a step looks ids up.
+"""InputLimits of what a model reads, checked on the host before a step looks ids up.
 
 The look-up itself checks nothing: for an id above its table JAX reads NaN and
 TensorFlow on a GPU reads zeros, and for -1 JAX reads the last row.
@@ -13,7 +13,7 @@ import numpy as np
 from keras_corrupt.devices.batches import Batches
 
 
-class Bounds(NamedTuple):
+class InputLimits(NamedTuple):
     """What a model can read.
 
     Attributes:
@@ -83,7 +83,7 @@ class Bounds(NamedTuple):
 
 
 #: For a model without `TextEmbeddings`.
-UNBOUNDED = Bounds(2**31, 2**31, 2**31)
+UNLIMITED = InputLimits(2**31, 2**31, 2**31)
 
 
 def is_integers(array):

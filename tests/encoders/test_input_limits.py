@@ -68,7 +68,7 @@ def test_batches_are_checked_as_they_are_read(model, kind):
 def test_batches_that_it_can_read_pass_unchanged(model):
     given = make_inputs(length=24)
     batches = tf.data.Dataset.from_tensor_slices((given, [0.5] * 6)).batch(4)
-    (inputs, weights), _ = model.bounds.checked(batches)
+    (inputs, weights), _ = model.input_limits.checked(batches)
     for name, array in given.items():
         np.testing.assert_array_equal(inputs[name], array[:4])
     np.testing.assert_array_equal(weights, [0.5] * 4)

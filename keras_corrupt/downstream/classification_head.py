@@ -1,0 +1,40 @@
+"""What classifiers, taggers and rankers share: a linear layer, and names of labels."""
+
+import keras
+import numpy as np
+
+from keras_corrupt.encoders.embeddings import initializer
+
+
+class ClassificationHead(keras.Model):
+    """Dropout, then one linear layer, in float32.
+
+    Args:
+        encoder: The `TransformerEncoder` whose states it reads.
+        units: Number of outputs.
+        dropout: Dropout rate of the input.
+    """
+
+    def __init__(self, encoder, units, dropout, **kwargs):
+        super().__init__(dtype="float32", **kwargs)
+        self.dropout = keras.layers.Dropout(dropout)
+        self.dense = keras.layers.Dense(
+            units,
+            kernel_initializer=initializer(encoder.initializer_range),
+            name="dense",
+        )
+        self.dense.build((None, encoder.hidden_size))
+        self.built = True
+
+    def call(self, x, training=False):
+        return self.dense(self.dropout(x, training=training))
+
+
+def label_names(labels):
+    """Returns labels as a list that JSON can hold; an empty one for `None`.
+
+    >>> label_names(np.array([1, 2]))
+    [1, 2]
+    """
+    labels = () if labels is None else labels
+    return [x.item() if isinstance(x, np.generic) else x for x in labels]
