@@ -91,9 +91,8 @@ def train(
             own, told = [progress, log], [progress, log]
             asking = [CompiledMemory(progress.tell)]
             if warnings is not None:
-                told.append(
-                    RunWarnings(warnings, judged_at or total or steps, log.rows)
-                )
+                last = judged_at or total or steps
+                told.append(RunWarnings(warnings, last, log.rows))
         # What follows the watch is told of no model that has died.
         told += [watch, *listeners] if watch else listeners
         intervals = Intervals(checkpoints, step, validate, told, devices, phase)
