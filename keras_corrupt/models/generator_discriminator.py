@@ -6,7 +6,6 @@ ELECTRA and those built on it.
 from typing import NamedTuple
 
 import numpy as np
-from scipy.special import expit
 
 from keras_corrupt.corruption.corrupters import MaskedLMCorrupter, TokenMasker
 from keras_corrupt.encoders import TransformerEncoder
@@ -102,6 +101,8 @@ class GeneratorDiscriminator(Pretrainer):
             ValueError: The model detects nothing or has no tokenizer; something is no
                 text, or a pair is too long for the model; an option is none.
         """
+        from scipy.special import expit  # not above: help needs no SciPy
+
         if not batch_size >= 1:
             raise ValueError(f"`batch_size` must be 1 or more; got {batch_size!r}.")
         max_length = window_length(max_length, self)

@@ -14,7 +14,6 @@ from typing import NamedTuple
 
 import keras
 from keras import ops
-from scipy.special import expit
 
 from keras_corrupt.objectives.objective import Objective
 
@@ -91,6 +90,8 @@ class ReplacedTokens(Objective):
             )
 
     def describe(self, outputs, row, ids, token):
+        from scipy.special import expit  # not above: help needs no SciPy
+
         text = outputs["corrupted"]
         probabilities = expit(outputs["rtd"].logits[row])
         for position, original in enumerate(ids):
