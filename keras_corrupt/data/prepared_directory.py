@@ -28,14 +28,10 @@ from keras_corrupt.data.info import (
 from keras_corrupt.data.segmentation import check_lost_text, lost_shares
 from keras_corrupt.data.sources import Source
 from keras_corrupt.data.tfrecord import FOOTER_BYTES, HEADER_BYTES, frames
+from keras_corrupt.files.lock import locked
 from keras_corrupt.files.urls import check_local
 from keras_corrupt.tokenizers import Tokenizer
 from keras_corrupt.tokenizers.lost_text import LostText
-
-try:
-    import fcntl
-except ImportError:  # Windows
-    fcntl = None
 
 # Records whose checksums are computed at once.
 _WRITTEN_AT_ONCE = 1024
@@ -161,19 +157,18 @@ def new_directory(output: Path) -> Iterator[Path]:
     partial = path.with_name(f".{path.name}.partial")
     try:
         partial.mkdir(parents=True, exist_ok=True)
-        lock = os.open(partial, os.O_RDONLY) if fcntl else None
     except OSError as error:
         raise _no_output(output, error) from error
-    try:
-        # The lock ends with the process, even a killed one.
+    with contextlib.ExitStack() as stack:
         try:
-            if fcntl:
-                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            stack.enter_context(locked(partial))
         except BlockingIOError as error:
             raise DatasetError(
                 f"output={str(output)!r} is being prepared by another process. Wait "
                 "for it, or choose another output."
             ) from error
+        except OSError as error:
+            raise _no_output(output, error) from error
         try:
             for leftover in partial.iterdir():
                 leftover.unlink()
@@ -187,9 +182,6 @@ def new_directory(output: Path) -> Iterator[Path]:
         except BaseException:
             shutil.rmtree(partial, ignore_errors=True)
             raise
-    finally:
-        if fcntl:
-            os.close(lock)
 
 
 def _no_output(output: Path, error: OSError) -> DatasetError:

@@ -2,17 +2,12 @@
 
 import contextlib
 import json
-import os
 import sys
 import tempfile
 
+from keras_corrupt.files import lock
 from keras_corrupt.files.urls import check_local
 from keras_corrupt.files.whole import partial_of, write_whole
-
-try:
-    import fcntl
-except ImportError:  # Windows
-    fcntl = None
 
 RUN_FILE = "run.json"
 #: Keys of this file beside the settings: the run's examples, and its recoveries.
@@ -137,28 +132,20 @@ def record_examples(output, fingerprints, where):
 @contextlib.contextmanager
 def locked(directory):
     """Keeps other processes out of `directory`, where its file system can."""
-    if fcntl is None:
-        print(
-            f"Note: nothing keeps a second run out of {directory} on this system.",
-            file=sys.stderr,
-        )
+    with contextlib.ExitStack() as stack:
+        try:
+            has_lock = stack.enter_context(lock.locked(directory))
+        except BlockingIOError:
+            raise ValueError(
+                f"Another process is training in {directory}. Choose another --output, "
+                "or stop that one."
+            ) from None
+        if not has_lock:
+            print(
+                f"Note: nothing keeps a second run out of {directory} on this system.",
+                file=sys.stderr,
+            )
         yield
-        return
-    descriptor = os.open(directory, os.O_RDONLY)
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        os.close(descriptor)
-        raise ValueError(
-            f"Another process is training in {directory}. Choose another --output, or "
-            "stop that one."
-        ) from None
-    except OSError:  # a file system without locks
-        pass
-    try:
-        yield
-    finally:
-        os.close(descriptor)
 
 
 def check_same_run(output, old, new, remedy=""):

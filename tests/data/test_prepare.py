@@ -15,6 +15,7 @@ from keras_corrupt.data.corpus import CorpusError, open_corpus
 from keras_corrupt.data.info import DatasetError
 from keras_corrupt.data.prepare import prepare_dataset
 from keras_corrupt.data.splits import is_held_out
+from keras_corrupt.files import lock
 from keras_corrupt.tokenizers import KINDS, load
 
 
@@ -388,7 +389,7 @@ def test_sizes_that_no_vocabulary_has(size, kind, fails, corpus, tmp_path):
 
 
 def test_where_there_are_no_locks_it_prepares_as_well(tmp_path, monkeypatch):
-    monkeypatch.setattr(prepared_directory, "fcntl", None)
+    monkeypatch.setattr(lock, "fcntl", None)
     with prepared_directory.new_directory(tmp_path / "examples") as partial:
         (partial / "info.json").write_text("{}")
     assert os.listdir(tmp_path / "examples") == ["info.json"]

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from keras_corrupt.data.prepare import prepare_dataset
+from keras_corrupt.files import lock
 from keras_corrupt.training import (
     PretrainConfig,
     loop,
@@ -351,7 +352,7 @@ def test_a_disk_that_is_full_at_once(config, tmp_path, monkeypatch):
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
     with monkeypatch.context() as patch:
-        patch.setattr(run_directory.os, "fsync", full)
+        patch.setattr(os, "fsync", full)
         error = run(monkeypatch, config)
     assert re.match("Error: Could not write .*run.json: No space left on dev", error)
     assert list(tmp_path.iterdir()) == []
@@ -392,8 +393,15 @@ def test_a_damaged_row_of_metrics(config, finished, monkeypatch):
     assert path.read_text().count("\n") == 3
 
 
-def test_without_file_locks_it_says_so(tmp_path, monkeypatch, capsys):
-    monkeypatch.setattr(run_directory, "fcntl", None)
+@pytest.mark.parametrize("of", ["system", "file system"])
+def test_without_file_locks_it_says_so(of, tmp_path, monkeypatch, capsys):
+    def refuse(*_):
+        raise OSError(errno.ENOLCK, os.strerror(errno.ENOLCK))
+
+    if of == "system":
+        monkeypatch.setattr(lock, "fcntl", None)
+    else:
+        monkeypatch.setattr(lock.fcntl, "flock", refuse)
     with locked(tmp_path), locked(tmp_path):
         pass
     assert "nothing keeps a second run out of" in capsys.readouterr().err
