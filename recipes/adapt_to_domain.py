@@ -11,8 +11,8 @@ corpus, and of the old text where `--mix` names it: a tenth of the examples from
 keeps the old knowledge, and a fraction of 0 shows the loss of it. A task is fine-tuned
 from both encoders, as by finetune_text.py.
 
-The model is the preset's. The learning rate and the batch are those with which Zheng et
-al. (2020, section 4.1) go on from RoBERTa-Base; the warm-up is ours, for the optimizer
+The model is the preset's. Zheng et al. (2020, section 4.1) go on from RoBERTa-Base with
+this learning rate and this batch; the warm-up is ours, for the optimizer
 knows nothing at first. An encoder that was pretrained at a higher rate, such as a small
 one, takes a higher one here, too: about a fifth of it.
 """

@@ -13,7 +13,7 @@ side, with their significance. `--smoke` does all of it in a minute or two.
 
 Stopped, the same command goes on where it was. Without `--preset` it starts from
 `tiny_en`. Table 3.1, BERT-Large, 20 runs: average of GLUE without WNLI 84.0 for single
-tasks, 85.5 for all in one model, 86.0 for that with teachers.
+tasks, 85.5 for all in one model, 86.0 for such a model with teachers.
 
 Tasks of your own are in a TOML file (`keras_corrupt/tasks/task_files.py`):
 
