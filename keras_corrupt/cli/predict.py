@@ -1,10 +1,8 @@
 """`keras-corrupt predict`: a fine-tuned model answers a file, row by row."""
 
-import contextlib
 import dataclasses
 import itertools
 import os
-import sys
 from typing import Literal
 
 import tyro
@@ -12,6 +10,7 @@ import tyro
 from keras_corrupt.cli import rows
 from keras_corrupt.commands.bounds import Bounds, check_bounds
 from keras_corrupt.commands.frame import command
+from keras_corrupt.commands.streams import standard_output
 from keras_corrupt.files.whole import check_plain, whole_file
 
 
@@ -63,6 +62,9 @@ def predict(config):
     if os.path.isdir(config.output or ""):
         raise ValueError(f"--output {config.output} is a directory. Name a file in it.")
     check_plain(config.output or "", "answers")
+    both = config.file, config.output
+    if all(both) and os.path.exists(config.output) and os.path.samefile(*both):
+        raise ValueError(f"--output {config.output} is the file to read. Name another.")
     answering = load(config.model, config.task, config.system)
     all_rows = rows.read(
         config.file,
@@ -71,7 +73,7 @@ def predict(config):
         config.columns,
         config.keep,
     )
-    named_csv = rows.format_of(config.output) == "csv"
+    named_csv = (config.output or "").lower().endswith(".csv")
     form = config.to or ("csv" if named_csv else "jsonl")
     with whole_file(config.output) if config.output else standard_output() as file:
         write = rows.writer(file, form)
@@ -140,22 +142,6 @@ def answers(answering, batch, batch_size):
             except ValueError as error:
                 raise ValueError(f"{row.where}: {error} Mend the row.") from error
         raise
-
-
-@contextlib.contextmanager
-def standard_output():
-    """Yields the standard output, as UTF-8 in any locale.
-
-    The process ends quietly when the reader of the output ends, as with `| head`.
-    """
-    if hasattr(sys.stdout, "reconfigure"):
-        sys.stdout.reconfigure(encoding="utf-8", newline="\n")
-    try:
-        yield sys.stdout
-    except BrokenPipeError:
-        # Python flushes once more at the end, where an error would be printed.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        sys.exit(141)  # a shell's code for a broken pipe
 
 
 @command("Run the same command again: it begins anew.")

@@ -2,13 +2,14 @@
 
 import csv
 import json
+import os
 import re
-import sys
 from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
+from keras_corrupt.commands.streams import input_lines
 from keras_corrupt.files.tables import BadRow, as_text, json_records, records
-from keras_corrupt.files.text import stream_lines, text_lines
+from keras_corrupt.files.text import text_lines
 from keras_corrupt.tasks.conll import read_conll
 from keras_corrupt.tasks.task import describe_skipped
 
@@ -32,14 +33,23 @@ class Row(NamedTuple):
 
 
 def format_of(path):
-    """Returns the format of a file by its name; lines if that does not tell.
+    """Returns the format of a file by its name; lines for the standard input.
+
+    Raises:
+        ValueError: The name does not tell.
 
     >>> format_of("reviews.csv.gz"), format_of("dev.conllu"), format_of("a.txt")
     ('csv', 'conll', 'lines')
     """
-    name = (path or "").lower()
-    kind = re.search(r"\.(csv|tsv|jsonl|conllu?)(\.(gz|xz|zst))?$", name)
-    return kind[1].removesuffix("u") if kind else "lines"
+    name = re.sub(r"\.(gz|xz|zst)$", "", os.path.basename(path or "").lower())
+    ending = os.path.splitext(name)[1].removeprefix(".")
+    kind = {"conllu": "conll", "txt": "lines", "text": "lines", "": "lines"}
+    if (form := kind.get(ending, ending)) not in FORMATS:
+        raise ValueError(
+            f"The name of {path} does not tell its format: give --format, one of "
+            f"{', '.join(FORMATS)}."
+        )
+    return form
 
 
 def read(path, form, answering, columns=(), keep=()) -> Iterator[Row]:
@@ -120,7 +130,7 @@ def _sentences(path, answering, columns, keep):
 def _cells(path, form, names, keep):
     """Yields the number and the cells of each row, a dict, or why it is bad."""
     if path is None:
-        lines = stream_lines(sys.stdin.buffer, "standard input")
+        lines = input_lines()
     else:
         lines = text_lines(path)
     if form == "lines":

@@ -68,7 +68,7 @@ def write(file, model, length=None, **options):
     graph.export(file, verbose=False, **options)
     texts = {}
     if model.tokenizer is not None:
-        texts = tokenizer_files(model.tokenizer, length or model.encoder.max_length)
+        texts = tokenizer_files(model.tokenizer, length or model.max_length)
     if getattr(model, "labels", None) is not None:
         texts["config.json"] = json.dumps(label_entries(model.labels), indent=2) + "\n"
     for name, text in texts.items():

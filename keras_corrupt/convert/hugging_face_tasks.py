@@ -5,6 +5,8 @@ any encoder of ours.
 """
 
 import functools
+import json
+from pathlib import Path
 
 import numpy as np
 
@@ -85,11 +87,23 @@ def new_model(task, config, encoder, tokenizer, weights):
             f"{weights.path}: a number's range, which TextClassifier needs, is not in "
             "the files. Convert the encoder that it was fine-tuned from."
         )
-    common = {"dropout": encoder.get("dropout", 0.1), "name": task, "dtype": "float32"}
+    common = {
+        "max_length": longest_text(weights.path, encoder["max_length"]),
+        "dropout": encoder.get("dropout", 0.1),
+        "name": task,
+        "dtype": "float32",
+    }
     if task == "extractor":
         return SpanExtractor(encoder, tokenizer, head_type="bert", **common)
     cls = TokenTagger if task == "tagger" else TextClassifier
     return cls(encoder, tokenizer, labels=labels_of(config), **common)
+
+
+def longest_text(path, longest):
+    """Returns how many tokens a model reads, beside whose weights its tokenizer is."""
+    path = Path(path).with_name("tokenizer_config.json")
+    limit = json.loads(path.read_text("utf-8")) if path.is_file() else {}
+    return min(limit.get("model_max_length", longest), longest)
 
 
 def labels_of(config):

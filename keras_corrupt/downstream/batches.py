@@ -1,11 +1,26 @@
 """Batches of sequences of like length, so that short ones don't pay for long ones."""
 
+from typing import NamedTuple
+
 import numpy as np
 
 from keras_corrupt.devices.batches import Batches
 
 #: Lengths that sequences are padded to. Few, because each is compiled for.
 LENGTHS = (16, 32, 64, 96, 128, 192, 256, 384, 512)
+
+
+class Feature(NamedTuple):
+    """What the model reads of an example, or of a window of it.
+
+    `inputs` and `targets` map names to an integer or float, to a tuple of these, or to
+    an array with one entry for each token. `inputs` has `token_ids` and `segment_ids`;
+    `targets` is empty where nothing is known. `example` is the index in its list.
+    """
+
+    inputs: dict
+    targets: dict
+    example: int
 
 
 def make_batches(

@@ -12,8 +12,9 @@ import numpy as np
 from keras import ops
 from scipy.special import expit
 
+from keras_corrupt.downstream.batches import Feature
 from keras_corrupt.downstream.classification_head import ClassificationHead
-from keras_corrupt.downstream.model import DownstreamModel, Feature
+from keras_corrupt.downstream.model import DownstreamModel
 from keras_corrupt.downstream.span_windows import token_span
 from keras_corrupt.tasks.glue.winograd import find_schema, other_candidates
 from keras_corrupt.tokenizers.texts import text_tuples

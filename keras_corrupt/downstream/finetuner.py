@@ -59,6 +59,13 @@ class Finetuner:
         for name, split in self.splits.items():
             if not len(split):
                 raise ValueError(f"The task {task.name} has no example in {name!r}.")
+        lacking = self.task.lacking.get("train", ())
+        if lacking and len(lacking) == len(task.model_arguments["labels"]) - 1:
+            raise ValueError(
+                f"The first {len(self.splits['train']):,} training examples of "
+                f"{task.name} have one label alone: shuffle the file, or raise "
+                "`max_train_examples`."
+            )
         self.max_length = None
         model = self.new_model()
         if config.max_length:

@@ -1,7 +1,7 @@
 """The base of every fine-tuned model: a pretrained encoder, a head, raw text."""
 
+import warnings
 from collections.abc import Mapping
-from typing import NamedTuple
 
 from keras import ops
 
@@ -15,19 +15,6 @@ from keras_corrupt.presets import Preset
 from keras_corrupt.presets.directory import write
 from keras_corrupt.presets.registry import registered_name
 from keras_corrupt.tokenizers.texts import listed
-
-
-class Feature(NamedTuple):
-    """What the model reads of an example, or of a window of it.
-
-    `inputs` and `targets` map names to an integer or float, to a tuple of these, or to
-    an array with one entry for each token. `inputs` has `token_ids` and `segment_ids`;
-    `targets` is empty where nothing is known. `example` is the index in its list.
-    """
-
-    inputs: dict
-    targets: dict
-    example: int
 
 
 class DownstreamModel(TextModel):
@@ -121,8 +108,18 @@ class DownstreamModel(TextModel):
 
     def take_head(self, start):
         """Takes the head's weights too, of a model with the same one."""
-        if type(start) is type(self) and start.head_config == self.head_config:
+        if type(start) is not type(self):
+            return
+        if start.head_config == self.head_config:
             self.head.set_weights(start.head.get_weights())
+            return
+        saved, given = (getattr(model, "labels", None) or [] for model in (start, self))
+        if saved and {*saved} == {*given}:
+            warnings.warn(
+                f"The head is new, because `labels` are the saved ones, {saved}, in "
+                "another order. Leave them out to keep the head.",
+                stacklevel=2,
+            )
 
     def features(self, examples, labels=None):
         """Returns a list of `Feature`, one or more for each example.

@@ -73,16 +73,31 @@ class MultiLabelClassifier(DownstreamModel):
 
     def features(self, examples, labels=None):
         """Encodes strings or pairs of strings; `labels` are lists of names."""
-        targets = labels and list(map(self.target, labels))
+        targets = None if labels is None else list(map(self.target, labels))
         return text_features(self.tokenizer, examples, targets, self.max_length)
 
     def target(self, names):
         """Returns the targets of a text's labels: 1 for each of these, 0 for others."""
+        if isinstance(names, str):
+            raise ValueError(f"`labels` are lists of names; got the string {names!r}.")
         if unknown := [name for name in names if name not in self.labels]:
             raise ValueError(
                 f"Unknown label {unknown[0]!r}; the model's are {self.labels}."
             )
         return {"labels": tuple(float(label in names) for label in self.labels)}
+
+    def checked_targets(self, targets):
+        """Returns the targets' array: a 1 for each label of a text, else 0."""
+        array = np.asarray(targets, "float32")
+        shape = "texts", len(self.labels)
+        if array.ndim != 2 or array.shape[1] != len(self.labels):
+            raise ValueError(f"Targets have the shape {shape}; got {array.shape}.")
+        if not ((array >= 0) & (array <= 1)).all():
+            raise ValueError("Targets are from 0 to 1: whether a text has a label.")
+        return array
+
+    def targets_of(self, array):
+        return {"labels": ops.cast(array, "float32")}
 
     @property
     def row_format(self):

@@ -17,7 +17,9 @@ from keras import ops
 from scipy.special import softmax
 
 from keras_corrupt.downstream.answering import labelled
-from keras_corrupt.downstream.model import DownstreamModel, Feature
+from keras_corrupt.downstream.batches import Feature
+from keras_corrupt.downstream.classification_head import class_numbers, class_targets
+from keras_corrupt.downstream.model import DownstreamModel
 from keras_corrupt.downstream.prompts import Template, demonstration_sets
 from keras_corrupt.downstream.soft_targets import cross_entropy
 from keras_corrupt.heads import VocabularyHead
@@ -214,9 +216,11 @@ class PromptClassifier(DownstreamModel):
         chances = self._averaged(features, outputs)
         return [self.labels[i] for i in chances.argmax(axis=1)]
 
+    def checked_targets(self, targets):
+        return class_numbers(targets, self.labels)
+
     def targets_of(self, array):
-        """Returns the targets of numbers of labels."""
-        return {"label": array}
+        return class_targets(array)
 
     @property
     def row_format(self):

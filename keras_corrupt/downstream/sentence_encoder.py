@@ -16,7 +16,8 @@ import numpy as np
 from keras import ops
 
 from keras_corrupt.devices.replicas import gather_from_replicas
-from keras_corrupt.downstream.model import DownstreamModel, Feature
+from keras_corrupt.downstream.batches import Feature
+from keras_corrupt.downstream.model import DownstreamModel
 from keras_corrupt.objectives.contrastive import info_nce, unit_vectors
 from keras_corrupt.objectives.loss import added_losses, weighted_mean
 from keras_corrupt.tokenizers.texts import text_list, text_tuples

@@ -178,7 +178,13 @@ class SpanExtractor(DownstreamModel):
                     "`answerability=True` to learn from unanswerable questions."
                 )
             return None
-        text, start = answers[0]
+        try:
+            text, start = answers[0]
+        except (KeyError, TypeError, ValueError) as error:
+            raise ValueError(
+                f"`labels[{i}]` is a list of answers, each its text and the character "
+                f"where it starts; got {answers!r}."
+            ) from error
         if not 0 <= start <= start + len(text) <= len(context) or not (
             context.startswith(text, start)
         ):

@@ -8,6 +8,9 @@ from scipy.special import softmax
 from keras_corrupt.downstream.answering import labelled
 from keras_corrupt.downstream.classification_head import (
     ClassificationHead,
+    as_column,
+    class_numbers,
+    class_targets,
     label_names,
 )
 from keras_corrupt.downstream.model import DownstreamModel
@@ -119,12 +122,22 @@ class TextClassifier(DownstreamModel):
     def row_format(self):
         return super().row_format | {"needed": 2 if self.pairs else 1}
 
-    def targets_of(self, array):
-        """Returns the targets of numbers of classes, or of scores within the range."""
+    def checked_targets(self, targets):
+        """Returns numbers of classes, or distributions over them, or scores."""
         if self.labels is not None:
-            return {"label": array}
+            return class_numbers(targets, self.labels)
+        scores = as_column(np.asarray(targets, "float32"))
+        for score in scores.tolist():
+            self.target(score)
+        return scores
+
+    def targets_of(self, array):
+        """Returns the targets of what `checked_targets` returns."""
+        if self.labels is not None:
+            return class_targets(array)
         low, high = self.score_range
-        return {"score": (ops.cast(array, "float32") - low) / (high - low)}
+        scores = ops.cast(as_column(array), "float32")
+        return {"score": (scores - low) / (high - low)}
 
     def head_outputs(self, hidden, inputs, training=False):
         logits = self.head(hidden[:, 0], training=training)

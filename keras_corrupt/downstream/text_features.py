@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from keras_corrupt.downstream.model import Feature
+from keras_corrupt.downstream.batches import Feature
 from keras_corrupt.tokenizers.packing import joined
 from keras_corrupt.tokenizers.texts import text_tuples
 

@@ -5,11 +5,12 @@ import numpy as np
 from keras import ops
 from scipy.special import softmax
 
+from keras_corrupt.downstream.batches import Feature
 from keras_corrupt.downstream.classification_head import (
     ClassificationHead,
     label_names,
 )
-from keras_corrupt.downstream.model import DownstreamModel, Feature
+from keras_corrupt.downstream.model import DownstreamModel
 from keras_corrupt.downstream.soft_targets import cross_entropy
 from keras_corrupt.tokenizers.texts import word_lists
 

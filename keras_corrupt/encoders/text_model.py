@@ -84,12 +84,21 @@ class TextModel(keras.Model):
         sizes = zip(UNLIMITED, *(t.input_limits for t in tables), strict=True)
         return InputLimits(*map(min, sizes))
 
-    def fit(self, x=None, *args, validation_data=None, **kwargs):
+    def checked_targets(self, targets):
+        """Returns the array of targets that `fit` was given as the model learns it.
+
+        Raises:
+            ValueError: It cannot learn them.
+        """
+        return targets
+
+    def fit(self, x=None, y=None, *args, validation_data=None, **kwargs):
         """Trains: see `keras.Model.fit`.
 
         Args:
             x: What `text_inputs` takes, or batches of it as Keras takes them. See
                 `InputLimits.checked`.
+            y: Targets of arrays: see `checked_targets`.
             args: See there.
             validation_data: See there.
             kwargs: See there.
@@ -101,25 +110,38 @@ class TextModel(keras.Model):
                 "the model, and `fit` takes `sample_weight`. For another loss, "
                 "override `compute_loss`."
             )
-        # Before Keras does, which on JAX loses the weights when a step fails.
         check_arrays(x)
+        y = self._targets(y)
+        if isinstance(validation_data, (tuple, list)) and len(validation_data) > 1:
+            inputs, targets, *weights = validation_data
+            validation_data = (inputs, self._targets(targets), *weights)
         x, validation_data = map(self.input_limits.checked, (x, validation_data))
         if isinstance(x, Batches):
             kwargs["shuffle"] = False  # they have an order
         with fed(x) as x, fed(validation_data) as validation_data:
-            return super().fit(x, *args, validation_data=validation_data, **kwargs)
+            return super().fit(x, y, *args, validation_data=validation_data, **kwargs)
 
-    def evaluate(self, x=None, *args, **kwargs):
+    def evaluate(self, x=None, y=None, *args, **kwargs):
         """Computes loss and metrics: see `keras.Model.evaluate`."""
         check_arrays(x)
+        y = self._targets(y)
         with fed(self.input_limits.checked(x)) as x:
-            return super().evaluate(x, *args, **kwargs)
+            return super().evaluate(x, y, *args, **kwargs)
+
+    def _targets(self, y):
+        return y if y is None or isinstance(y, Mapping) else self.checked_targets(y)
 
     def predict(self, x, *args, **kwargs):
         """Runs the model: see `keras.Model.predict`."""
         check_arrays(x)
         with fed(self.input_limits.checked(x)) as x:
             return super().predict(x, *args, **kwargs)
+
+    def _purge_model_variables(self, **_):
+        """Leaves weights in their variables on JAX, or a step that fails loses them.
+
+        Keras takes them away to save memory, which the step reuses anyway.
+        """
 
     def make_train_function(self, force=False):
         made = self.train_function is not None and not force

@@ -9,7 +9,7 @@ import tyro
 
 from keras_corrupt import scoring
 from keras_corrupt.commands.frame import command
-from keras_corrupt.files.text import split_lines
+from keras_corrupt.commands.streams import input_lines, standard_output
 from keras_corrupt.files.whole import check_plain, write_whole
 from keras_corrupt.scoring.highlight import legend
 
@@ -30,7 +30,7 @@ def highlight(
         color: Colour the words, rather than write <word 0.93>; so in a terminal.
     """
     model = _detector(preset, system)
-    lines = list(texts) or _input_lines()
+    lines = list(texts) or [line for _, line in input_lines()]
     for text, words in zip(lines, scoring.replaced_words(model, lines), strict=True):
         print(scoring.highlight(text, words, color))
     if color:
@@ -55,7 +55,7 @@ def score(
     """
     model = _detector(preset, system)
     print("text", "word", "probability", sep="\t")
-    lines = list(texts) or _input_lines()
+    lines = list(texts) or [line for _, line in input_lines()]
     for number, words in enumerate(scoring.replaced_words(model, lines), 1):
         for word in words:
             text = " ".join(word.text.split())
@@ -78,7 +78,7 @@ def pll(
         batch_size: Texts that are read at once.
     """
     model = _cloze_model(preset, system)
-    lines = list(texts) or _input_lines()
+    lines = list(texts) or [line for _, line in input_lines()]
     likelihoods = _likelihoods(model, lines, batch_size)
     for text, likelihood in zip(lines, likelihoods, strict=True):
         print(f"{likelihood:.4f}", text, sep="\t")
@@ -202,27 +202,21 @@ def _cloze_model(preset, system):
     return model
 
 
-def _input_lines():
-    """Returns the lines of the standard input, which are UTF-8 in any locale."""
-    if hasattr(sys.stdin, "reconfigure"):
-        sys.stdin.reconfigure(encoding="utf-8-sig", errors="strict")
-    return split_lines(sys.stdin.read())
-
-
 @command("Run the same command again: it begins anew.")
 def main(prog: str = "python -m keras_corrupt.scoring") -> None:
     """Runs the command line of `prog`, the name of the program."""
-    tyro.extras.subcommand_cli_from_dict(
-        {
-            "highlight": highlight,
-            "score": score,
-            "pll": pll,
-            "rescore": rescore,
-            "blimp": blimp,
-        },
-        prog=prog,
-        use_underscores=True,
-    )
+    with standard_output():
+        tyro.extras.subcommand_cli_from_dict(
+            {
+                "highlight": highlight,
+                "score": score,
+                "pll": pll,
+                "rescore": rescore,
+                "blimp": blimp,
+            },
+            prog=prog,
+            use_underscores=True,
+        )
 
 
 if __name__ == "__main__":

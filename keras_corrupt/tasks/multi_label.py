@@ -4,12 +4,11 @@ import json
 
 from keras_corrupt.tasks.tables import (
     BadRow,
-    hold_out,
     read_table,
     read_test,
     task_name,
 )
-from keras_corrupt.tasks.task import Task
+from keras_corrupt.tasks.task import Task, hold_out
 
 
 def labels_in(separator=",", labels=None):
@@ -27,9 +26,12 @@ def labels_in(separator=",", labels=None):
     def read_labels(cell):
         if cell.startswith("["):
             try:
-                names = [str(name) for name in json.loads(cell)]
+                names = json.loads(cell)
             except ValueError:
                 raise BadRow("labels that are no list in JSON") from None
+            if not all(type(name) in (str, int, float) for name in names):
+                raise BadRow("a label that is neither a name nor a number")
+            names = [str(name) for name in names]
         else:
             names = [name.strip() for name in cell.split(separator) if name.strip()]
         if unknown := [name for name in names if labels and name not in labels]:
@@ -82,6 +84,7 @@ class MultiLabelTask(Task):
             raise ValueError(
                 f"{train} has the labels {labels}: several labels a text need two at "
                 f"least. Does {separator!r} stand between them (`separator`)?"
+                f"{training.left_out}"
             )
         if dev is None:
             training, held_out = hold_out(training, dev_fraction)

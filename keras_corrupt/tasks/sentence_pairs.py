@@ -7,8 +7,8 @@ import dataclasses
 
 from keras_corrupt.tasks import metrics
 from keras_corrupt.tasks.glue.glue import GlueTask
-from keras_corrupt.tasks.tables import hold_out, read_table, score_in, task_name
-from keras_corrupt.tasks.task import Split, Task
+from keras_corrupt.tasks.tables import read_table, score_in, task_name
+from keras_corrupt.tasks.task import Split, Task, hold_out
 
 #: Task of GLUE -> the label of pairs that mean the same, or follow from each other.
 GLUE_PAIRS = {"MNLI": "entailment", "QQP": "1", "MRPC": "1"}

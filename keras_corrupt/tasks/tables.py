@@ -8,11 +8,9 @@ import warnings
 from collections import Counter
 from pathlib import Path
 
-import numpy as np
-
 from keras_corrupt.files.tables import BadRow, as_text, json_records, records
 from keras_corrupt.files.text import text_lines
-from keras_corrupt.tasks.task import Split, describe_skipped
+from keras_corrupt.tasks.task import Split, describe_skipped, hold_out
 from keras_corrupt.tasks.text_task import TextTask
 
 
@@ -371,30 +369,3 @@ def task_name(path):
     path = Path(path).resolve()
     stem = path.name.split(".")[0]
     return path.parent.name if stem == "train" else stem
-
-
-def hold_out(split, fraction):
-    """Divides a `Split` in two, the same way every time.
-
-    Both parts have each label in about the same share.
-
-    Args:
-        split: A `Split` with labels.
-        fraction: The share of its examples that the second part gets.
-
-    Returns:
-        Two `Split`s. What was skipped is said of the first.
-    """
-    if not 0 < fraction < 1:
-        raise ValueError(f"`dev_fraction` must be above 0 and below 1; got {fraction}.")
-    if len(split) < 2:
-        raise ValueError(
-            "One example cannot be divided for training and evaluation: give `dev`."
-        )
-    count = min(max(1, round(fraction * len(split))), len(split) - 1)
-    order = np.random.default_rng(0).permutation(len(split))
-    by_label = sorted(order, key=lambda i: str(split.labels[i]))
-    # One from the middle of each of `count` parts of equal size.
-    chosen = {by_label[int((i + 0.5) * len(split) / count)] for i in range(count)}
-    held_out = dataclasses.replace(split.rows(sorted(chosen)), skipped={})
-    return split.rows([i for i in range(len(split)) if i not in chosen]), held_out

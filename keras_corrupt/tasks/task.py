@@ -8,6 +8,8 @@ from collections import Counter
 from itertools import zip_longest
 from pathlib import Path
 
+import numpy as np
+
 from keras_corrupt.files.whole import write_whole
 
 
@@ -29,6 +31,11 @@ class Split:
 
     def __len__(self):
         return len(self.examples)
+
+    @property
+    def left_out(self):
+        """A sentence about `skipped`, after a space; empty where nothing was."""
+        return f" Left out: {describe_skipped(self.skipped)}." if self.skipped else ""
 
     def take(self, count):
         """Returns the first `count` examples."""
@@ -94,6 +101,34 @@ def describe_unseen(unseen):
         f"{sum(unseen.values()):,} labels that train lacks, which count as wrong: "
         + ", ".join(shown)
     )
+
+
+def hold_out(split, fraction):
+    """Divides a `Split` in two, the same way every time.
+
+    Both parts have each label in about the same share.
+
+    Args:
+        split: A `Split` with labels.
+        fraction: The share of its examples that the second part gets.
+
+    Returns:
+        Two `Split`s. What was skipped is said of the first.
+    """
+    if not 0 < fraction < 1:
+        raise ValueError(f"`dev_fraction` must be above 0 and below 1; got {fraction}.")
+    if len(split) < 2:
+        raise ValueError(
+            "One example cannot be divided for training and evaluation: give `dev`."
+            f"{split.left_out}"
+        )
+    count = min(max(1, round(fraction * len(split))), len(split) - 1)
+    order = np.random.default_rng(0).permutation(len(split))
+    by_label = sorted(order, key=lambda i: str(split.labels[i]))
+    # One from the middle of each of `count` parts of equal size.
+    chosen = {by_label[int((i + 0.5) * len(split) / count)] for i in range(count)}
+    held_out = dataclasses.replace(split.rows(sorted(chosen)), skipped={})
+    return split.rows([i for i in range(len(split)) if i not in chosen]), held_out
 
 
 class Task:
@@ -185,13 +220,13 @@ class Task:
     def lacking(self):
         """Split name -> labels of the model that no example of the split has.
 
-        Splits with labels to evaluate on have an entry, if labels are classes.
+        Splits with labels have an entry, if labels are classes.
         """
         classes = self.model_arguments.get("labels")
         found = {
             name: {*self.labels_of(split)}
             for name, split in self.splits.items()
-            if classes and name != "train" and split.labels
+            if classes and split.labels
         }
         return {n: [x for x in classes if x not in there] for n, there in found.items()}
 

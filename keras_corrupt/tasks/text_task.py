@@ -35,6 +35,7 @@ class TextTask(Task):
             raise ValueError(
                 f"All of the {len(splits['train'])} training examples of {name} have "
                 f"one label, {train.pop()!r}: there must be two {kind} at least."
+                f"{splits['train'].left_out}"
             )
 
     def metrics(self, predictions, split):

@@ -76,6 +76,11 @@ def test_a_head_they_have_not_is_refused_before_anything_is_written(
     assert [path.name for path in tmp_path.iterdir()] == ["preset"]
 
 
+def test_the_longest_text_comes_back(tokenizer, tmp_path):
+    short = TextClassifier(ENCODER, tokenizer, labels=["a", "b"], max_length=12)
+    assert TextClassifier.from_preset(written(short, tmp_path, TO)).max_length == 12
+
+
 def test_a_number_goes_out_with_its_range_and_not_in(tokenizer, tmp_path):
     model = TextClassifier(ENCODER, tokenizer, score_range=[1, 5])
     scrambled(model)

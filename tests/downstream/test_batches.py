@@ -3,8 +3,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from keras_corrupt.downstream.batches import LENGTHS, make_batches, plan
-from keras_corrupt.downstream.model import Feature
+from keras_corrupt.downstream.batches import LENGTHS, Feature, make_batches, plan
 
 
 def feature(length, value, example=0):

@@ -53,6 +53,23 @@ def test_weights_of_classes_by_hand(tokenizer):
     assert float(model.weights_of(soft)[0]) == pytest.approx(0.25 * 0.5 + 0.75 * 3)
 
 
+def test_targets_of_fit_and_labels_in_arrays(classifier):
+    inputs = classifier.tokenizer.pack(TEXTS, 8)
+    labels = [["cat"], ["dog", "ant"]] * 2
+    features = classifier.features(TEXTS, np.array(labels, object))
+    targets = np.array([feature.targets["labels"] for feature in features])
+    assert targets.tolist() == [[1, 0, 0], [0, 1, 1]] * 2
+    classifier.compile(keras.optimizers.SGD(0.0))
+    loss = classifier.evaluate(inputs, targets, verbose=0)
+    assert loss == pytest.approx(loss_of(classifier, labels), rel=1e-6)
+    with pytest.raises(ValueError, match=r"shape .* 3\); got \(4,\)"):
+        classifier.fit(inputs, np.zeros(4))
+    with pytest.raises(ValueError, match="Targets are from 0 to 1"):
+        classifier.fit(inputs, targets + 1)
+    with pytest.raises(ValueError, match="lists of names; got the string 'catdog'"):
+        classifier.features(TEXTS, ["catdog"] * 4)
+
+
 def test_the_threshold_has_the_best_f1(classifier):
     rng = np.random.default_rng(0)
     # Few values, so that many are equal.

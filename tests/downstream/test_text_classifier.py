@@ -128,6 +128,59 @@ class TestLosses:
         one, other = map(float, losses)
         assert one == pytest.approx(other, rel=1e-6)
 
+    @pytest.mark.parametrize("form", ["column", "names", "distributions", "floats"])
+    def test_targets_of_fit_in_other_forms(self, classifier, form):
+        inputs = classifier.tokenizer.pack(["the cat", "a dog", "a mat"], 8)
+        numbers = np.array([2, 0, 1])
+        targets = {
+            "column": numbers[:, None],  # as Keras has a pandas Series
+            "names": [classifier.labels[n] for n in numbers],
+            "distributions": np.eye(3)[numbers],
+            "floats": numbers.astype("float32")[:, None],
+        }[form]
+        classifier.compile(keras.optimizers.SGD(0.0))
+        losses = [classifier.evaluate(inputs, y, verbose=0) for y in (numbers, targets)]
+        assert losses[0] == pytest.approx(losses[1], rel=1e-6)
+
+    @pytest.mark.parametrize(
+        ("targets", "message"),
+        [
+            ([1, 2, 3], "numbers, from 0 to 2; got 3"),
+            ([-1, 0, 1], "got -1"),
+            (["no", "yes", "maybe"], "got 'maybe'"),
+            (np.zeros((3, 2)), r"one for each text; got the shape \(3, 2\)"),
+        ],
+    )
+    def test_targets_of_fit_that_are_none(self, classifier, targets, message):
+        """They are refused before a step, which on JAX reads something else."""
+        inputs = classifier.tokenizer.pack(["the cat", "a dog", "a mat"], 8)
+        classifier.compile(keras.optimizers.SGD(0.0))
+        held_out = inputs, targets
+        for call in (
+            lambda: classifier.fit(inputs, targets),
+            lambda: classifier.evaluate(inputs, targets),
+            lambda: classifier.fit(inputs, [0, 1, 2], validation_data=held_out),
+        ):
+            with pytest.raises(ValueError, match=message):
+                call()
+
+    def test_scores_of_fit_are_in_the_range(self, rater):
+        inputs, scores = rater.tokenizer.pack(["the cat", "a dog"], 8), [1.5, 4]
+        rater.compile(keras.optimizers.SGD(0.0))
+        column = np.array(scores)[:, None]
+        losses = [rater.evaluate(inputs, y, verbose=0) for y in (scores, column)]
+        assert losses[0] == pytest.approx(losses[1], rel=1e-6)
+        with pytest.raises(ValueError, match="The score 50.0 is not within"):
+            rater.fit(inputs, [1.0, 50.0])
+
+    def test_a_step_that_fails_leaves_the_weights(self, classifier):
+        before = classifier.predictions(["the cat"])
+        inputs = classifier.tokenizer.pack(["the cat", "a dog"], 8)
+        classifier.compile(keras.optimizers.SGD(0.1))
+        with pytest.raises(ValueError, match="trains on pairs of inputs and targets"):
+            classifier.fit(inputs)
+        assert classifier.predictions(["the cat"]) == before
+
     def test_another_loss_is_refused(self, classifier):
         classifier.compile("sgd", loss="mse")
         with pytest.raises(ValueError, match="a loss of its own.*without `loss`"):
@@ -198,8 +251,13 @@ class TestPresets:
         assert weights_equal(model.encoder, tagger.encoder)
         assert not weights_equal(model.head, tagger.head)
 
+    def test_the_same_labels_in_another_order_are_told(self, tmp_path, classifier):
+        classifier.save_to_preset(tmp_path / "p")
+        with pytest.warns(UserWarning, match="The head is new, because `labels` are"):
+            TextClassifier.from_preset(tmp_path / "p", labels=["no", "?", "yes"])
+
     @pytest.mark.parametrize(
-        "arguments", [{"labels": ["no", "?", "yes"]}, {"score_range": (0, 1)}]
+        "arguments", [{"labels": ["no", "maybe", "yes"]}, {"score_range": (0, 1)}]
     )
     def test_another_head_is_a_new_one(self, tmp_path, classifier, arguments):
         classifier.save_to_preset(tmp_path / "p")

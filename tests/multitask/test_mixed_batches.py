@@ -5,7 +5,7 @@ import types
 import numpy as np
 import pytest
 
-from keras_corrupt.downstream.model import Feature
+from keras_corrupt.downstream.batches import Feature
 from keras_corrupt.multitask.mixed_batches import mixed_batches
 
 PART = types.SimpleNamespace(max_length=128, padding_id=0, soft_targets_of_tokens=())

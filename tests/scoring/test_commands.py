@@ -41,7 +41,9 @@ def run(monkeypatch, capsys):
 
 def test_the_model_decides_what_is_marked(run, preset, monkeypatch):
     scores = Electra.from_preset(preset).score(TEXTS)
-    monkeypatch.setattr("sys.stdin", io.StringIO("\n".join(TEXTS)))
+    monkeypatch.setattr(
+        "sys.stdin", io.TextIOWrapper(io.BytesIO("\n".join(TEXTS).encode()))
+    )
     table = run("score", "--preset", preset)
     header, *rows = [line.split("\t") for line in table.splitlines()]
     assert header == ["text", "word", "probability"]
@@ -103,7 +105,7 @@ def test_the_standard_input_is_utf_8_in_any_locale(run, preset, monkeypatch):
         return run("score", "--preset", preset)
 
     assert "\tKätzchen\t" in scored("die Kätzchen".encode())
-    with pytest.raises(SystemExit, match="Error: 'utf-8' codec can't decode"):
+    with pytest.raises(SystemExit, match="standard input:1 is not UTF-8"):
         scored("die Kätzchen".encode("latin-1"))
 
 

@@ -7,13 +7,12 @@ from keras_corrupt.tasks.tables import (
     Columns,
     TableTask,
     describe_skipped,
-    hold_out,
     one_of,
     read_table,
     read_test,
     score_in,
 )
-from keras_corrupt.tasks.task import Split
+from keras_corrupt.tasks.task import Split, hold_out
 
 COLUMNS = Columns("text", label="label")
 
