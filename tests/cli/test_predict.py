@@ -232,6 +232,11 @@ def test_what_cannot_be_answered_is_said(made, run, tmp_path):
         run(made("multi_label"), "a.csv", "--output", "answers")
     with pytest.raises(SystemExit, match="a.csv.gz: answers are written as they are"):
         run(made("multi_label"), "a.csv", "--output", "a.csv.gz")
+    with pytest.raises(SystemExit, match="--output a.csv is the file to read"):
+        run(made("multi_label"), "a.csv", "--output", "a.csv")
+    (tmp_path / "a.json").write_text('{"text": "a"}\n')
+    with pytest.raises(SystemExit, match="The name of a.json does not tell its form"):
+        run(made("multi_label"), "a.json")
     (tmp_path / "b.csv").write_text("text,text\na,b\n")
     with pytest.raises(SystemExit, match="b.csv:1: two columns are named 'text'"):
         run(made("multi_label"), "b.csv")

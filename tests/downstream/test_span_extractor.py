@@ -66,6 +66,9 @@ def test_unanswerable_question(tokenizer):
     assert window.targets == {"start": 0, "end": 0, "unanswerable": 1}
     with pytest.raises(ValueError, match=r"labels\[1\].*no answer.*answerability=True"):
         make(tokenizer).features([("a", "the cat")] * 2, [[("the", 0)], []])
+    for other in ({"text": ["the"], "answer_start": [0]}, ["the"]):
+        with pytest.raises(ValueError, match=r"labels\[0\]` is a list of answers"):
+            make(tokenizer).features([("a", "the cat")], [other])
 
 
 @pytest.mark.parametrize(("room", "stride"), [(10, 5), (10, 99), (7, 2), (2, 1)])

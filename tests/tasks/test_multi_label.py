@@ -37,10 +37,11 @@ def test_labels_of_a_cell(train):
 def test_lists_in_json(tmp_path, train):
     path = tmp_path / "songs.jsonl"
     rows = [{"text": "a", "labels": ["sad", "sl|ow"]}, {"text": "b", "labels": {}}]
+    rows.append({"text": "c", "labels": ["sad", None]})
     path.write_text("".join(json.dumps(row) + "\n" for row in rows))
     split = make(train, test=path).splits["test"]
     assert split.labels == [["sad", "sl|ow"]]
-    assert sum(count for count, _ in split.skipped.values()) == 1
+    assert sum(count for count, _ in split.skipped.values()) == 2
 
 
 def test_given_labels_leave_out_rows_with_others(train):

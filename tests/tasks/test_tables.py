@@ -264,6 +264,11 @@ def test_tasks_that_cannot_be_trained(tmp_path):
         TableTask(train, COLUMNS, empty)
     with pytest.raises(ValueError, match="All of the 2 training examples .* '1'"):
         TableTask(one, COLUMNS, train)
+    gap = write(tmp_path / "g.tsv", rows(("a", "1"), ("", "2")))
+    with pytest.raises(ValueError, match=r"Left out: 1 with .* \(first: line 3\)\."):
+        TableTask(gap, COLUMNS, train)
+    with pytest.raises(ValueError, match=r"give `dev`\. Left out: 1 with"):
+        TableTask(gap, COLUMNS)
     with pytest.raises(ValueError, match="there must be two scores at least"):
         TableTask(one, COLUMNS, train, regression=True)
     with pytest.raises(FileNotFoundError, match="absent.tsv is not a file"):
