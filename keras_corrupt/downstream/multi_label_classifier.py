@@ -89,9 +89,11 @@ class MultiLabelClassifier(DownstreamModel):
     def checked_targets(self, targets):
         """Returns the targets' array: a 1 for each label of a text, else 0."""
         array = np.asarray(targets, "float32")
-        shape = "texts", len(self.labels)
-        if array.ndim != 2 or array.shape[1] != len(self.labels):
-            raise ValueError(f"Targets have the shape {shape}; got {array.shape}.")
+        count = len(self.labels)
+        if array.ndim != 2 or array.shape[1] != count:
+            raise ValueError(
+                f"Targets have the shape (texts, {count}); got {array.shape}."
+            )
         if not ((array >= 0) & (array <= 1)).all():
             raise ValueError("Targets are from 0 to 1: whether a text has a label.")
         return array

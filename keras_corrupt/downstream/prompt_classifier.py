@@ -17,8 +17,8 @@ from keras import ops
 from scipy.special import softmax
 
 from keras_corrupt.downstream.answering import labelled
+from keras_corrupt.downstream.array_targets import class_numbers, class_targets
 from keras_corrupt.downstream.batches import Feature
-from keras_corrupt.downstream.classification_head import class_numbers, class_targets
 from keras_corrupt.downstream.model import DownstreamModel
 from keras_corrupt.downstream.prompts import Template, demonstration_sets
 from keras_corrupt.downstream.soft_targets import cross_entropy

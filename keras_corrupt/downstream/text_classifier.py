@@ -6,11 +6,13 @@ from keras import ops
 from scipy.special import softmax
 
 from keras_corrupt.downstream.answering import labelled
-from keras_corrupt.downstream.classification_head import (
-    ClassificationHead,
+from keras_corrupt.downstream.array_targets import (
     as_column,
     class_numbers,
     class_targets,
+)
+from keras_corrupt.downstream.classification_head import (
+    ClassificationHead,
     label_names,
 )
 from keras_corrupt.downstream.model import DownstreamModel

@@ -1,0 +1,56 @@
+"""Arrays that `fit` may be given as targets, in the place of what `features` makes."""
+
+import numpy as np
+from keras import ops
+
+
+def class_numbers(targets, labels):
+    """Returns what a classifier learns of the targets that `fit` was given.
+
+    Args:
+        targets: For each text the name of a label, or its number; or a distribution
+            over all labels, `[texts, labels]`. One column is an array, too.
+        labels: The labels' names, a list.
+
+    Returns:
+        int32 `[texts]`, or float32 `[texts, labels]`.
+
+    Raises:
+        ValueError: A target is none of these.
+
+    >>> class_numbers([["good"], ["bad"]], ["bad", "good"]).tolist()
+    [1, 0]
+    """
+    array = np.asarray(targets)
+    if array.ndim == 2 and array.shape[1] == len(labels) > 1:
+        return array.astype("float32")
+    names = array.dtype.kind in "OUST"
+    array = as_column(array)
+    known = labels if names else range(len(labels))
+    if unknown := [target for target in array.tolist() if target not in known]:
+        raise ValueError(
+            f"Targets are labels, of {labels}, or their numbers, from 0 to "
+            f"{len(labels) - 1}; got {unknown[0]!r}."
+        )
+    numbers = [labels.index(name) for name in array.tolist()] if names else array
+    return np.asarray(numbers, "int32")
+
+
+def class_targets(array):
+    """Returns the targets of what `class_numbers` returns, or a dataset has instead."""
+    if len(array.shape) == 2 and array.shape[1] != 1:
+        return {"label": array}
+    return {"label": ops.cast(as_column(array), "int32")}
+
+
+def as_column(array):
+    """Returns numbers of rows as `[rows]`: Keras makes `[rows, 1]` of a Series.
+
+    Raises:
+        ValueError: A row has several numbers.
+    """
+    if len(array.shape) == 2 and array.shape[1] == 1:
+        return array[:, 0]
+    if len(array.shape) != 1:
+        raise ValueError(f"Targets are one for each text; got the shape {array.shape}.")
+    return array
