@@ -258,3 +258,19 @@ def loss_and_gradients(loss, model, compiled=True):
         id(v): np.zeros(v.shape) if g is None else np.array(g)
         for v, g in zip(variables, found, strict=True)
     }
+
+
+def own_system(preset, module):
+    """Makes the class of a preset of `Electra` one of the user's own, in `module.py`.
+
+    Returns:
+        The class as flags name it.
+    """
+    config = preset / "config.json"
+    config.write_text(config.read_text().replace('"Electra"', f'"{module}>Own"'))
+    (preset.parent / f"{module}.py").write_text(
+        "import keras\nfrom keras_corrupt.models import Electra\n"
+        f'@keras.saving.register_keras_serializable("{module}")\n'
+        "class Own(Electra): pass\n"
+    )
+    return f"{module}:Own"

@@ -15,7 +15,7 @@ from keras_corrupt.convert import __main__, card, check, hubs, keras_hub
 from keras_corrupt.convert.conversion import convert
 from keras_corrupt.convert.options import Options
 from keras_corrupt.models import MaskedLM, TwoTower
-from tests.conftest import SIZES
+from tests.conftest import SIZES, own_system
 from tests.convert.conftest import assert_same_weights
 
 THEIRS = Path(__file__).parents[1] / "fixtures" / "hugging_face"
@@ -130,17 +130,11 @@ def test_cards_of_models_of_any_kind(tokenizer, monkeypatch):
 
 def test_a_system_of_ones_own_is_named(electra, run, tmp_path, monkeypatch):
     electra.save_to_preset(tmp_path / "own")
-    config = tmp_path / "own" / "config.json"
-    config.write_text(config.read_text().replace('"Electra"', '"mine>OwnElectra"'))
-    (tmp_path / "own_system.py").write_text(
-        "import keras\nfrom keras_corrupt.models import Electra\n"
-        '@keras.saving.register_keras_serializable("mine")\n'
-        "class OwnElectra(Electra): pass\n"
-    )
+    system = own_system(tmp_path / "own", "own_system")
     monkeypatch.chdir(tmp_path)
     with pytest.raises(SystemExit, match="none of the known classes"):
         run("own", "theirs", "--to", "hugging_face")
-    run("own", "theirs", "--to", "hugging_face", "--system", "own_system:OwnElectra")
+    run("own", "theirs", "--to", "hugging_face", "--system", system)
     back = models.load_preset(tmp_path / "theirs")
     assert_same_weights(back.encoder, electra.encoder)
 

@@ -11,6 +11,7 @@ import pytest
 from keras_corrupt.models import Electra, Electric, MaskedLM
 from keras_corrupt.scoring import acceptabilities, score_sentences
 from keras_corrupt.scoring.__main__ import main
+from tests.conftest import own_system
 
 TEXTS = ["The cat  sat on the mat .", "Dogs ran slowly"]
 
@@ -70,20 +71,14 @@ def test_a_long_text_is_read_in_windows(run, preset):
 
 def test_a_system_of_ones_own_is_named(run, preset, tmp_path, monkeypatch):
     expected = run("score", *TEXTS, "--preset", preset)
-    config = tmp_path / "made_up" / "config.json"
-    config.write_text(config.read_text().replace('"Electra"', '"mine>OwnDetector"'))
-    (tmp_path / "own_detector.py").write_text(
-        "import keras\nfrom keras_corrupt.models import Electra\n"
-        '@keras.saving.register_keras_serializable("mine")\n'
-        "class OwnDetector(Electra): pass\n"
-    )
+    system = own_system(tmp_path / "made_up", "own_detector")
     monkeypatch.chdir(tmp_path)
     own = ["--preset", str(tmp_path / "made_up")]
     with pytest.raises(SystemExit, match="none of the known classes"):
         run("score", *TEXTS, *own)
-    own += ["--system", "own_detector:OwnDetector"]
+    own += ["--system", system]
     assert run("score", *TEXTS, *own) == expected
-    with pytest.raises(SystemExit, match="OwnDetector gives tokens no probabilities"):
+    with pytest.raises(SystemExit, match="Own gives tokens no probabilities"):
         run("pll", *TEXTS, *own)
 
 
