@@ -8,6 +8,7 @@ import types
 from collections.abc import Mapping
 from typing import NamedTuple
 
+import keras
 import numpy as np
 
 from keras_corrupt.devices.batches import Batches
@@ -31,9 +32,9 @@ class InputLimits(NamedTuple):
 
         Args:
             batches: Arrays that `text_inputs` takes, alone or in a tuple before their
-                targets, which are checked now; or `Batches`, a generator or a
-                `tf.data.Dataset` of such, which are checked as they are read. Other
-                kinds are returned as they are.
+                targets, which are checked now; or `Batches`, a generator, a
+                `PyDataset` or a `tf.data.Dataset` of such, which are checked as they
+                are read. Other kinds are returned as they are.
 
         Raises:
             ValueError: Arrays have an id or a length that the model cannot read. A
@@ -43,6 +44,8 @@ class InputLimits(NamedTuple):
             return batches.map(self.checked)
         if isinstance(batches, types.GeneratorType):
             return (self.checked(batch) for batch in batches)
+        if isinstance(batches, keras.utils.PyDataset):
+            return _Checked(batches, self.checked)
         if hasattr(batches, "element_spec") and hasattr(batches, "map"):
             return batches.map(self._checked_tensors).prefetch(1)
         inputs = batches[0] if isinstance(batches, tuple) else batches
@@ -80,6 +83,29 @@ class InputLimits(NamedTuple):
                 f"`token_ids` may have a length of max_length={self.max_length} at "
                 "most. Cut the sequences, or make a model of a larger one.",
             )
+
+
+class _Checked(keras.utils.PyDataset):
+    """A user's `PyDataset`, whose batches are checked as they are read."""
+
+    def __init__(self, dataset, check):
+        super().__init__(
+            dataset.workers, dataset.use_multiprocessing, dataset.max_queue_size
+        )
+        self.dataset, self.check = dataset, check
+
+    @property
+    def num_batches(self):
+        return self.dataset.num_batches
+
+    def __getitem__(self, number):
+        return self.check(self.dataset[number])
+
+    def on_epoch_begin(self):
+        self.dataset.on_epoch_begin()
+
+    def on_epoch_end(self):
+        self.dataset.on_epoch_end()
 
 
 #: For a model without `TextEmbeddings`.

@@ -45,7 +45,30 @@ def test_arrays_that_the_model_cannot_read_are_refused(model, given, message):
         model.fit(make_inputs(), validation_data=(given,), verbose=0)
 
 
-@pytest.mark.parametrize("kind", ["dataset", "pairs", "generator", "batches"])
+class OfKeras(keras.utils.PyDataset):
+    def __init__(self, parts):
+        super().__init__()
+        self.parts, self.ended = parts, 0
+
+    def __len__(self):
+        return len(self.parts)
+
+    def __getitem__(self, number):
+        return (self.parts[number],)
+
+    def on_epoch_end(self):
+        self.ended += 1
+
+
+def test_a_dataset_of_keras_is_told_of_the_ends_of_epochs(model):
+    dataset = OfKeras([make_inputs()])
+    model.fit(dataset, epochs=2, verbose=0)
+    assert dataset.ended == 2
+
+
+@pytest.mark.parametrize(
+    "kind", ["dataset", "pairs", "generator", "batches", "of Keras"]
+)
 def test_batches_are_checked_as_they_are_read(model, kind):
     """The second batch has the wrong id; the model is as fit for use as before."""
     given = wrong("token_ids", 50)
@@ -56,9 +79,9 @@ def test_batches_are_checked_as_they_are_read(model, kind):
     if kind == "generator":
         batches = ({name: a[i : i + 3] for name, a in given.items()} for i in (0, 3))
         error, got = ValueError, r".* Got 50\."
-    if kind == "batches":
+    if kind in ("batches", "of Keras"):
         parts = [{name: a[i : i + 3] for name, a in given.items()} for i in (0, 3)]
-        batches = Batches(parts.__getitem__, 2)
+        batches = Batches(parts.__getitem__, 2) if kind == "batches" else OfKeras(parts)
         error, got = ValueError, r".* Got 50\."
     with pytest.raises(error, match=rf"`token_ids` of the model are from 0 to 49{got}"):
         model.fit(batches, verbose=0)
