@@ -10,7 +10,7 @@ import tyro
 from keras_corrupt.cli import rows
 from keras_corrupt.commands.bounds import Bounds, check_bounds
 from keras_corrupt.commands.frame import command
-from keras_corrupt.commands.streams import standard_output
+from keras_corrupt.files.streams import standard_output
 from keras_corrupt.files.whole import check_plain, whole_file
 
 

@@ -7,7 +7,7 @@ import re
 from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
-from keras_corrupt.commands.streams import input_lines
+from keras_corrupt.files.streams import input_lines
 from keras_corrupt.files.tables import BadRow, as_text, json_records, records
 from keras_corrupt.files.text import text_lines
 from keras_corrupt.tasks.conll import read_conll

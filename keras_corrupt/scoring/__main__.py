@@ -9,7 +9,7 @@ import tyro
 
 from keras_corrupt import scoring
 from keras_corrupt.commands.frame import command
-from keras_corrupt.commands.streams import input_lines, standard_output
+from keras_corrupt.files.streams import input_lines, standard_output
 from keras_corrupt.files.whole import check_plain, write_whole
 from keras_corrupt.scoring.highlight import legend
 

@@ -12,8 +12,8 @@ from keras_corrupt.cross_view.tasks.translation import read_parallel
 from keras_corrupt.cross_view.text.word_vectors import read_word_vectors
 from keras_corrupt.data.corpus import open_corpus
 from keras_corrupt.files import text as module
+from keras_corrupt.files.streams import input_lines
 from keras_corrupt.files.text import byte_lines, read_text, split_lines, text_lines
-from keras_corrupt.scoring.__main__ import _input_lines
 from keras_corrupt.scoring.minimal_pairs import read_pairs
 from keras_corrupt.scoring.reranking import read_n_best
 from keras_corrupt.tasks.conll import read_conll
@@ -119,7 +119,7 @@ def test_the_standard_input_is_read_alike(monkeypatch, end):
     content = f"\ufeffone\x0ctwo{end}a\u2028b\x85c{end}".encode()
     stdin = io.TextIOWrapper(io.BytesIO(content), "ascii", newline="\n")
     monkeypatch.setattr("sys.stdin", stdin)
-    assert _input_lines() == ["one\x0ctwo", "a\u2028b\x85c"]
+    assert [*input_lines()] == [(1, "one\x0ctwo"), (2, "a\u2028b\x85c")]
 
 
 @settings(max_examples=300, deadline=None, derandomize=True, database=None)

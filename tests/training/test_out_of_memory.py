@@ -78,9 +78,7 @@ def test_a_run_keeps_its_checkpoint_and_names_remedies(
 
 def test_estimates_of_fine_tuning():
     encoder = TransformerEncoder(**ENCODER)
-    model = SimpleNamespace(
-        encoder=encoder, compute_dtype="float32", count_params=lambda: 10**8
-    )
+    model = SimpleNamespace(encoder=encoder, number_bytes=4, count_params=lambda: 10**8)
     text = of_fine_tuning(model, 10_000, 40)
     found = [float(number) for number in re.findall(r"about ([\d.]+) GB", text)]
     sizes = (10_000, 40), (5_000, 40), (2_500, 40), (10_000, 20)
