@@ -23,7 +23,10 @@ class ClassificationHead(keras.Model):
             kernel_initializer=initializer(encoder.initializer_range),
             name="dense",
         )
-        self.dense.build((None, encoder.hidden_size))
+        self.build((None, encoder.hidden_size))
+
+    def build(self, input_shape):
+        self.dense.build(input_shape)
         self.built = True
 
     def call(self, x, training=False):
