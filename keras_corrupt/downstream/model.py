@@ -113,8 +113,8 @@ class DownstreamModel(TextModel):
         if start.head_config == self.head_config:
             self.head.set_weights(start.head.get_weights())
             return
-        saved, given = (getattr(model, "labels", None) or [] for model in (start, self))
-        if saved and {*saved} == {*given}:
+        saved, given = (m.head_config.get("labels") or [] for m in (start, self))
+        if saved != given and {*saved} == {*given}:
             warnings.warn(
                 f"The head is new, because `labels` are the saved ones, {saved}, in "
                 "another order. Leave them out to keep the head.",

@@ -265,7 +265,9 @@ def test_too_little_memory_names_remedies(config, monkeypatch):
 def test_search_takes_the_settings_with_the_best_median(config, monkeypatch):
     searched = {"learning_rate": (1e-7, 5e-3)}
     monkeypatch.setattr(Electra, "fine_tuning_search", lambda *_: searched)
-    config = dataclasses.replace(config, search=True, seeds=1, retries=0)
+    settings = {n: v for n, v in config.settings.items() if n not in searched}
+    changes = {"search": True, "seeds": 1, "retries": 0, "settings": settings}
+    config = dataclasses.replace(config, **changes)
     (row,) = finetune([animals()], config)
     assert row.results[0]["settings"]["learning_rate"] == 5e-3
     assert "learning_rate=0.005" in row.results[0]["folder"]
