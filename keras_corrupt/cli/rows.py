@@ -33,7 +33,9 @@ class Row(NamedTuple):
 
 
 def format_of(path):
-    """Returns the format of a file by its name; lines for the standard input.
+    """Returns the format of a file by its name; lines where the name has no ending.
+
+    The standard input, `None`, has no name.
 
     Raises:
         ValueError: The name does not tell.

@@ -347,8 +347,7 @@ def _save(directory, model, config, arrays):
     config = {**config, "dtype": "float32"}
     texts = {"config.json": json.dumps(config, indent=2) + "\n"}
     if model.tokenizer is not None:
-        longest = getattr(model, "max_length", model.encoder.max_length)
-        sizes = longest, model.encoder.num_segments
+        sizes = model.max_length, model.encoder.num_segments
         fills = config["architectures"][0].endswith("ForMaskedLM")
         texts |= tokenizer_files(model.tokenizer, *sizes, special_in_text=fills)
     for name, text in texts.items():

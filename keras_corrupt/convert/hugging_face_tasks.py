@@ -100,10 +100,15 @@ def new_model(task, config, encoder, tokenizer, weights):
 
 
 def longest_text(path, longest):
-    """Returns how many tokens a model reads, beside whose weights its tokenizer is."""
+    """Returns how many tokens a model reads, as its tokenizer's file says.
+
+    Args:
+        path: The file of the model's weights, which stands beside the tokenizer's.
+        longest: The most that its encoder reads.
+    """
     path = Path(path).with_name("tokenizer_config.json")
-    limit = json.loads(path.read_text("utf-8")) if path.is_file() else {}
-    return min(limit.get("model_max_length", longest), longest)
+    limits = json.loads(path.read_text("utf-8")) if path.is_file() else {}
+    return min(limits.get("model_max_length") or longest, longest)
 
 
 def labels_of(config):

@@ -59,7 +59,7 @@ class Finetuner:
         for name, split in self.splits.items():
             if not len(split):
                 raise ValueError(f"The task {task.name} has no example in {name!r}.")
-        lacking = self.task.lacking.get("train", ())
+        lacking = config.max_train_examples and self.task.lacking.get("train")
         if lacking and len(lacking) == len(task.model_arguments["labels"]) - 1:
             raise ValueError(
                 f"The first {len(self.splits['train']):,} training examples of "

@@ -147,14 +147,11 @@ class TokenTagger(DownstreamModel):
         return ops.sum(ops.cast(inputs["word_starts"], "float32"), axis=1)
 
     def soft_targets(self, features, outputs):
-        return [
-            {
-                "tag": softmax(
-                    output["logits"][: len(feature.inputs["token_ids"])], axis=-1
-                )
-            }
+        logits = [
+            output["logits"][: len(feature.inputs["token_ids"])]
             for feature, output in zip(features, outputs, strict=True)
         ]
+        return [{"tag": softmax(rows, axis=-1)} for rows in logits]
 
     def decode(self, examples, features, outputs):
         """Returns the tags of each example's words."""

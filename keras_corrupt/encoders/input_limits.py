@@ -1,4 +1,4 @@
-"""InputLimits of what a model reads, checked on the host before a step looks ids up.
+"""Limits of what a model reads, checked on the host before a step looks ids up.
 
 The look-up itself checks nothing: for an id above its table JAX reads NaN and
 TensorFlow on a GPU reads zeros, and for -1 JAX reads the last row.

@@ -2,6 +2,7 @@
 
 import dataclasses
 
+import numpy as np
 import pytest
 
 from keras_corrupt.commands.frame import in_flags
@@ -71,3 +72,12 @@ def test_no_more_positions_are_read_than_the_encoder_has(config):
     assert finetuner.identity(finetuner.settings, 0)["max_length"] == 24
     finetuner = Finetuner(animals(), dataclasses.replace(config, max_length=16))
     assert finetuner.new_model().max_length == 16
+
+
+def test_a_part_of_one_label_is_refused(config):
+    task = animals()
+    train = task.splits["train"]
+    task.splits["train"] = train.rows(np.argsort(train.labels, kind="stable"))
+    config = dataclasses.replace(config, max_train_examples=4)
+    with pytest.raises(ValueError, match="first 4 .* of animals have one label alone"):
+        finetune([task], config)

@@ -212,15 +212,6 @@ def test_new_weights_instead_of_the_presets(config):
     assert not np.allclose(embeddings(task), embeddings(pretrained))
 
 
-def test_a_part_of_one_label_is_refused(config):
-    task = animals()
-    train = task.splits["train"]
-    task.splits["train"] = train.rows(np.argsort(train.labels, kind="stable"))
-    config = dataclasses.replace(config, max_train_examples=4)
-    with pytest.raises(ValueError, match="first 4 .* of animals have one label alone"):
-        finetune([task], config)
-
-
 def test_a_failed_run_is_repeated_and_reported(config, monkeypatch, capsys):
     config = dataclasses.replace(brief(config), retries=2)
     seeds = []

@@ -11,7 +11,6 @@ from pathlib import Path
 import pytest
 
 from keras_corrupt.data.prepare import prepare_dataset
-from keras_corrupt.files import lock
 from keras_corrupt.training import (
     PretrainConfig,
     loop,
@@ -391,17 +390,3 @@ def test_a_damaged_row_of_metrics(config, finished, monkeypatch):
     path.write_text("\n".join(lines[:2]) + "\n")
     main(config, "A recipe.")
     assert path.read_text().count("\n") == 3
-
-
-@pytest.mark.parametrize("of", ["system", "file system"])
-def test_without_file_locks_it_says_so(of, tmp_path, monkeypatch, capsys):
-    def refuse(*_):
-        raise OSError(errno.ENOLCK, os.strerror(errno.ENOLCK))
-
-    if of == "system":
-        monkeypatch.setattr(lock, "fcntl", None)
-    else:
-        monkeypatch.setattr(lock.fcntl, "flock", refuse)
-    with locked(tmp_path), locked(tmp_path):
-        pass
-    assert "nothing keeps a second run out of" in capsys.readouterr().err
