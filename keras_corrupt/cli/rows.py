@@ -83,6 +83,11 @@ def read(path, form, answering, columns=(), keep=()) -> Iterator[Row]:
             f"--columns {' '.join(columns)}: the model reads {inputs}. Name a column "
             "for each of them, in this order."
         )
+    if form == "lines" and columns:
+        raise ValueError(
+            f"--columns {' '.join(columns)}: a line of text has no columns. Leave it "
+            "out, or give --format csv, tsv or jsonl."
+        )
     if form == "lines" and needed > 1:
         raise ValueError(
             f"The model reads {inputs}, and a line is one text: give a file with "

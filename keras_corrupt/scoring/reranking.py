@@ -89,6 +89,13 @@ def read_n_best(path, parts=(("score", 1.0),)):
             f"{path} has {len(lists)} utterances; at least 2 are needed, one to choose "
             "lambda on and one to test it."
         )
+    middle = len(lists) // 2
+    for half in lists[:middle], lists[middle:]:
+        if not any(n_best.reference.split() for n_best in half):
+            raise ValueError(
+                f"{path}: no reference of one half of the utterances has a word to "
+                "compare with. Add what was said as `ref`."
+            )
     return lists
 
 

@@ -223,6 +223,8 @@ def test_what_cannot_be_answered_is_said(made, run, tmp_path):
     with pytest.raises(SystemExit, match="--columns a b c: the model reads text, sec"):
         run(made("multi_label"), "--columns", "a", "b", "c", stdin=b"a")
     (tmp_path / "a.csv").write_text("text,labels\na,b\n")
+    with pytest.raises(SystemExit, match="--columns 0: a line of text has no columns"):
+        run(made("multi_label"), "--columns", "0", stdin=b"a")
     with pytest.raises(SystemExit, match="--keep labels: the answer has a column"):
         run(made("multi_label"), "a.csv", "--keep", "labels")
     with pytest.raises(SystemExit, match="--output no/x: there is no directory no"):

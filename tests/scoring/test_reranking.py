@@ -78,6 +78,7 @@ def test_files(tmp_path):
     _, second = read_n_best(tmp_path / "parts.json", [("score", 1.0), ("lm", -0.5)])
     assert second.scores.tolist() == [1.0, 0.0]
     for change, message in [
+        ({"ref": " "}, "no reference of one half of the utterances has a word"),
         ({"ref": None}, "a has a text that is no string"),
         ({"hyp_1": {"text": None, "score": 1}}, "a has a text that is no string"),
         ({"hyp_1": {"text": "z", "score": None}}, "a has a score that is no number"),

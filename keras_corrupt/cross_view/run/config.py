@@ -246,6 +246,11 @@ class CrossViewConfig:
                     f"--{name} without --{own}: the command would learn the task that "
                     f"it makes itself. Give --{own}, too, or leave --{name} out."
                 )
+        if getattr(self, "train", None) and not self.dev:
+            raise ValueError(
+                "--train without --dev: nothing would say how well the model learns. "
+                "Give files to evaluate on as --dev."
+            )
         if self.unlabelled and not self.views:
             raise ValueError(
                 "--views is empty: nothing would learn from --unlabelled. Leave that "

@@ -327,10 +327,11 @@ def test_the_recipe_without_text_is_the_baseline(monkeypatch, files, tmp_path, c
 
 
 def test_the_recipe_with_a_part_of_the_files(monkeypatch, files, tmp_path):
-    flags = ["--dev", files["dev"], "--output", str(tmp_path / "out")]
-    monkeypatch.setattr("sys.argv", [str(RECIPE), *flags])
-    with pytest.raises(SystemExit, match="--dev without --train"):
-        runpy.run_path(str(RECIPE), run_name="__main__")
+    for given, other in [("dev", "train"), ("train", "dev")]:
+        flags = [f"--{given}", files[given], "--output", str(tmp_path / "out")]
+        monkeypatch.setattr("sys.argv", [str(RECIPE), *flags])
+        with pytest.raises(SystemExit, match=f"--{given} without --{other}"):
+            runpy.run_path(str(RECIPE), run_name="__main__")
     assert not (tmp_path / "out").exists()
 
 
