@@ -127,7 +127,7 @@ def _sentences(path, answering, columns, keep):
             "from 0."
         )
     column = int(columns[0]) if columns else None
-    split = read_conll(path, column, scheme="plain", may_lack_tags=True)
+    split = read_conll(path, column, scheme="plain", tags="unread")
     if split.skipped:
         raise ValueError(f"{path}: {describe_skipped(split.skipped)}. Mend them.")
     for number, words in enumerate(split.examples, 1):

@@ -6,6 +6,7 @@ from keras import ops
 from keras_corrupt.convert.systems import discriminator_of, generator_of
 from keras_corrupt.convert.weights import with_gelu
 from keras_corrupt.downstream import (
+    MultiLabelClassifier,
     SentenceEncoder,
     SpanExtractor,
     TextClassifier,
@@ -106,7 +107,7 @@ def head_outputs(model, hidden, inputs):
         logits of the start and of the end; or `vectors`, `[batch, hidden_size]`. Empty
         for other heads.
     """
-    if isinstance(model, SentenceEncoder):
+    if isinstance(model, (SentenceEncoder, MultiLabelClassifier)):
         return model.head_outputs(hidden, inputs)
     if isinstance(model, TokenTagger):
         return {"logits": model.head(hidden)}

@@ -40,8 +40,8 @@ def graph_of(model, length=None):
             outputs["rtd"] = discriminator.head(hidden)
     if len(outputs) < 1 + fine_tuned:
         raise ValueError(
-            f"A {type(model).__name__} is not written as one graph of token ids. "
-            "Export a SavedModel, or write the encoder that it was fine-tuned from."
+            f"A {type(model).__name__} with its head is not written as one graph of "
+            "token ids. Write the preset of the encoder that it was fine-tuned from."
         )
     return keras.Model(inputs, outputs)
 

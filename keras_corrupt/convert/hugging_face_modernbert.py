@@ -195,6 +195,7 @@ def _read_task(config, encoder, tokenizer, weights):
         (model.encoder, pytorch_format(_ENCODER)),
         (model.head, pytorch_format({layer: "classifier"})),
     )
+    hugging_face_tasks.take_range(model)
     return model
 
 

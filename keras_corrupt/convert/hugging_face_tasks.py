@@ -12,6 +12,7 @@ import numpy as np
 
 from keras_corrupt.convert.weights import Weights, assign_weights, pytorch_format
 from keras_corrupt.downstream import (
+    MultiLabelClassifier,
     SentenceEncoder,
     SpanExtractor,
     TextClassifier,
@@ -24,6 +25,16 @@ TASKS = {
     "TokenClassification": "tagger",
     "QuestionAnswering": "extractor",
 }
+#: Task -> the classes here that do it, first the one of other people's files.
+_CLASSES = {
+    "classifier": (TextClassifier, MultiLabelClassifier),
+    "tagger": (TokenTagger,),
+    "extractor": (SpanExtractor,),
+}
+#: Entry of `config.json` with a model's class and arguments here.
+_OWN = "keras_corrupt"
+#: The arguments that other entries and files have.
+_THEIRS = {"encoder", "max_length", "name", "dtype"}
 _TAGGER_HEAD = {"dense": "classifier"}
 _EXTRACTOR_HEAD = {"start_and_end": "qa_outputs"}
 #: A weight of a head that only one task has -> task.
@@ -70,11 +81,12 @@ def read(task, config, encoder, tokenizer, weights, form):
     model = new_model(task, config, encoder, tokenizer, weights)
     head = _EXTRACTOR_HEAD if task == "extractor" else _TAGGER_HEAD
     if task == "classifier":
-        weights = one_layer(weights, len(model.labels))
+        weights = one_layer(weights, model.head.dense.units)
     targets = (model.encoder, form), (model.head, pytorch_format(head))
     assign_weights(
         weights, *targets, unused=r".*position_ids|((bert|roberta)\.)?pooler\..*"
     )
+    take_range(model)
     return model
 
 
@@ -82,21 +94,43 @@ def new_model(task, config, encoder, tokenizer, weights):
     """Makes a fine-tuned model of ours whose weights are new; see `read`."""
     if tokenizer is None:
         raise ValueError(f"{weights.path}: a fine-tuned model needs its tokenizer.")
-    if task == "classifier" and config.get("problem_type") == "regression":
+    classes = {cls.__name__: cls for cls in _CLASSES[task]}
+    arguments = {"class": next(iter(classes)), "dropout": encoder.get("dropout", 0.1)}
+    if _OWN in config:
+        arguments |= config[_OWN]
+    elif task == "extractor":
+        arguments["head_type"] = "bert"
+    elif config.get("problem_type") == "regression":
         raise ValueError(
             f"{weights.path}: a number's range, which TextClassifier needs, is not in "
             "the files. Convert the encoder that it was fine-tuned from."
         )
-    common = {
+    if arguments.get("score_range") is None and task != "extractor":
+        arguments["labels"] = labels_of(config, arguments.get("labels"))
+    arguments |= {
         "max_length": longest_text(weights.path, encoder["max_length"]),
-        "dropout": encoder.get("dropout", 0.1),
         "name": task,
         "dtype": "float32",
     }
-    if task == "extractor":
-        return SpanExtractor(encoder, tokenizer, head_type="bert", **common)
-    cls = TokenTagger if task == "tagger" else TextClassifier
-    return cls(encoder, tokenizer, labels=labels_of(config), **common)
+    try:
+        cls = classes[arguments.pop("class")]
+        return cls(encoder, tokenizer, **arguments)
+    except (KeyError, TypeError) as error:
+        raise ValueError(
+            f"config.json: `{_OWN}` does not fit a {task}: {config.get(_OWN)}."
+        ) from error
+
+
+def take_range(model):
+    """Lets the head tell a number's place in its range, as heads do here.
+
+    Args:
+        model: A fine-tuned model with the head of their files, which tells the number.
+    """
+    if getattr(model, "score_range", None):
+        low, high = model.score_range
+        kernel, bias = model.head.get_weights()
+        model.head.set_weights([kernel / (high - low), (bias - low) / (high - low)])
 
 
 def longest_text(path, longest):
@@ -111,13 +145,19 @@ def longest_text(path, longest):
     return min(limits.get("model_max_length") or longest, longest)
 
 
-def labels_of(config):
-    """Returns the names of the labels, in the order of their numbers."""
+def labels_of(config, own=None):
+    """Returns the labels in the order of their numbers.
+
+    Args:
+        config: The `config.json`, a dict, which has their names.
+        own: Labels that are kept if they have these names, such as numbers.
+    """
     names = config.get("id2label") or {"0": "LABEL_0", "1": "LABEL_1"}
     try:
-        return [str(names[str(i)]) for i in range(len(names))]
+        labels = [str(names[str(i)]) for i in range(len(names))]
     except (KeyError, TypeError) as error:
         raise ValueError(f"config.json: id2label is {names!r}.") from error
+    return own if list(map(str, own or ())) == labels else labels
 
 
 # === Out ===
@@ -158,34 +198,33 @@ def linear_head_of(model):
     Raises:
         ValueError: They have no such head.
     """
-    if isinstance(model, TextClassifier) and model.score_activation is None:
-        kernel, bias = map(np.asarray, model.head.get_weights())
-        if model.labels is None:
-            low, high = model.score_range
-            kernel, bias = (high - low) * kernel, (high - low) * bias + low
+    reason, entries, low, high = None, {}, 0, 1
+    match model:
+        case TextClassifier(labels=None, score_activation=None):
+            task, low, high = "SequenceClassification", *model.score_range
             entries = {"problem_type": "regression", **label_entries(["score"])}
-        else:
-            entries = {
-                "problem_type": "single_label_classification",
-                **label_entries(model.labels),
-            }
-        return "SequenceClassification", entries, kernel, bias
-    if isinstance(model, TokenTagger):
-        entries = label_entries(model.labels)
-        return (
-            "TokenClassification",
-            entries,
-            *map(np.asarray, model.head.get_weights()),
-        )
-    if isinstance(model, SpanExtractor) and model.head_type == "bert":
-        return "QuestionAnswering", {}, *map(np.asarray, model.head.get_weights())
-    if isinstance(model, TextClassifier):
-        reason = f"a number's {model.score_activation}; fine-tune without it"
-    elif isinstance(model, SpanExtractor):
-        reason = 'XLNet\'s head; fine-tune with head_type="bert"'
-    else:
-        reason = f"the head of {type(model).__name__}; write its encoder"
-    raise ValueError(f"Hugging Face's classes have no counterpart of {reason}.")
+        case TextClassifier(score_activation=None):
+            task, problem = "SequenceClassification", "single_label_classification"
+            entries = {"problem_type": problem, **label_entries(model.labels)}
+        case MultiLabelClassifier():
+            task, problem = "SequenceClassification", "multi_label_classification"
+            entries = {"problem_type": problem, **label_entries(model.labels)}
+        case TokenTagger():
+            task, entries = "TokenClassification", label_entries(model.labels)
+        case SpanExtractor(head_type="bert"):
+            task = "QuestionAnswering"
+        case TextClassifier():
+            reason = f"a number's {model.score_activation}; fine-tune without it"
+        case SpanExtractor():
+            reason = 'XLNet\'s head; fine-tune with head_type="bert"'
+        case _:
+            reason = f"the head of a {type(model).__name__}"
+    if reason:
+        raise ValueError(f"Hugging Face's classes have no counterpart of {reason}.")
+    own = {n: v for n, v in model.get_config().items() if n not in _THEIRS}
+    entries[_OWN] = {"class": type(model).__name__, **own}
+    kernel, bias = map(np.asarray, model.head.get_weights())
+    return task, entries, (high - low) * kernel, (high - low) * bias + low
 
 
 def check_heads(model, head_of):

@@ -7,6 +7,7 @@ import keras
 import tensorflow as tf
 
 from keras_corrupt.convert.saved_model_spans import extractor_signatures
+from keras_corrupt.downstream.multi_label_classifier import MultiLabelClassifier
 from keras_corrupt.downstream.span_extractor import SpanExtractor
 from keras_corrupt.downstream.text_classifier import TextClassifier
 from keras_corrupt.downstream.token_tagger import TokenTagger
@@ -26,6 +27,8 @@ def export_saved_model(model, directory):
       takes `text` and `second_text`. Both return `label`, strings `[batch]`, and
       `probabilities`, float32 `[batch, labels]` in the order of the model's
       `labels`; or, for a model with `score_range`, `score`, float32 `[batch]`.
+    - `MultiLabelClassifier`: the same signatures return `probabilities`, and `given`,
+      booleans `[batch, labels]`: whether the text has each label.
     - `TokenTagger`: `serving_default` takes `sentence`, strings `[batch]`, each with
       a space between words, as `str.split(" ")` splits it. It returns `tags`, strings
       `[batch, most words]` filled up with `""`, and `lengths`, int32 `[batch]`.
@@ -74,11 +77,20 @@ def export_saved_model(model, directory):
 
 
 def classifier_signatures(model, tokenize):
-    """Returns signature name -> function of a `TextClassifier`."""
+    """Returns signature name -> function of a classifier.
+
+    Args:
+        model: A `TextClassifier` or a `MultiLabelClassifier`.
+        tokenize: Its `GraphTokenizer`.
+    """
 
     def classify(*texts):
         parts = cut([tokenize(text) for text in texts], model.max_length - 1)
         logits = model(pack(parts, model.tokenizer), training=False)["logits"]
+        if isinstance(model, MultiLabelClassifier):
+            probabilities = tf.sigmoid(logits)
+            given = probabilities >= model.threshold
+            return {"probabilities": probabilities, "given": given}
         if model.labels is None:
             low, high = model.score_range
             score = low + (high - low) * logits[:, 0]
@@ -148,6 +160,7 @@ def multi_task_signatures(model, tokenize):
 #: Class -> function of a model and its `GraphTokenizer` that returns the signatures.
 SIGNATURES = {
     TextClassifier: classifier_signatures,
+    MultiLabelClassifier: classifier_signatures,
     TokenTagger: tagger_signatures,
     SpanExtractor: extractor_signatures,
     MultiTaskModel: multi_task_signatures,

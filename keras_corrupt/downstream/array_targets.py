@@ -8,9 +8,10 @@ def class_numbers(targets, labels):
     """Returns what a classifier learns of the targets that `fit` was given.
 
     Args:
-        targets: For each text the name of a label, or its number; or a distribution
-            over all labels, `[texts, labels]`. One column is an array, too.
-        labels: The labels' names, a list.
+        targets: For each text a label, or where labels are strings its number; or a
+            distribution over all labels, `[texts, labels]`. One column is an array,
+            too.
+        labels: The labels, a list.
 
     Returns:
         int32 `[texts]`, or float32 `[texts, labels]`.
@@ -20,17 +21,22 @@ def class_numbers(targets, labels):
 
     >>> class_numbers([["good"], ["bad"]], ["bad", "good"]).tolist()
     [1, 0]
+    >>> class_numbers([1, 5], labels=[5, 1]).tolist()
+    [1, 0]
     """
     array = np.asarray(targets)
     if array.ndim == 2 and array.shape[1] == len(labels) > 1:
         return array.astype("float32")
-    names = array.dtype.kind in "OUST"
+    are_strings = all(isinstance(label, str) for label in labels)
+    names = not are_strings or array.dtype.kind in "OUST"
     array = as_column(array)
     known = labels if names else range(len(labels))
     if unknown := [target for target in array.tolist() if target not in known]:
+        numbers = (
+            f", or their numbers, from 0 to {len(labels) - 1}" if are_strings else ""
+        )
         raise ValueError(
-            f"Targets are labels, of {labels}, or their numbers, from 0 to "
-            f"{len(labels) - 1}; got {unknown[0]!r}."
+            f"Targets are labels, of {labels}{numbers}; got {unknown[0]!r}."
         )
     numbers = [labels.index(name) for name in array.tolist()] if names else array
     return np.asarray(numbers, "int32")

@@ -1,4 +1,4 @@
-"""What classifiers, taggers and rankers share: a linear layer, and names of labels."""
+"""What classifiers, taggers and rankers share: a linear layer, and lists of labels."""
 
 import keras
 import numpy as np
@@ -33,11 +33,12 @@ class ClassificationHead(keras.Model):
         return self.dense(self.dropout(x, training=training))
 
 
-def label_names(labels):
-    """Returns labels as a list that JSON can hold; an empty one for `None`.
+def as_list(values):
+    """Returns labels, or numbers, as a list that JSON can hold; `None` for `None`.
 
-    >>> label_names(np.array([1, 2]))
+    >>> as_list(np.array([1, 2]))
     [1, 2]
     """
-    labels = () if labels is None else labels
-    return [x.item() if isinstance(x, np.generic) else x for x in labels]
+    if values is None:
+        return None
+    return [x.item() if isinstance(x, np.generic) else x for x in values]

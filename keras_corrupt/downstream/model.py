@@ -110,14 +110,14 @@ class DownstreamModel(TextModel):
         """Takes the head's weights too, of a model with the same one."""
         if type(start) is not type(self):
             return
-        if start.head_config == self.head_config:
+        saved, given = start.head_config, self.head_config
+        changed = [name for name in saved if saved[name] != given[name]]
+        if not changed:
             self.head.set_weights(start.head.get_weights())
-            return
-        saved, given = (m.head_config.get("labels") or [] for m in (start, self))
-        if saved != given and {*saved} == {*given}:
+        elif {*(saved.get("labels") or ())} == {*(given.get("labels") or ())}:
             warnings.warn(
-                f"The head is new, because `labels` are the saved ones, {saved}, in "
-                "another order. Leave them out to keep the head.",
+                f"The head is new, because `{changed[0]}` is {given[changed[0]]!r} and "
+                f"was {saved[changed[0]]!r}. Leave it out to keep the head.",
                 stacklevel=2,
             )
 

@@ -7,10 +7,10 @@ from scipy.special import expit
 
 from keras_corrupt.downstream.classification_head import (
     ClassificationHead,
-    label_names,
+    as_list,
 )
 from keras_corrupt.downstream.model import DownstreamModel
-from keras_corrupt.downstream.text_features import text_features
+from keras_corrupt.downstream.text_features import format_of_rows, text_features
 
 
 @keras.saving.register_keras_serializable(package="keras_corrupt")
@@ -26,7 +26,8 @@ class MultiLabelClassifier(DownstreamModel):
             the best one on the development examples: see `calibrate`.
         label_weights: For each label, how much a text that has it counts in the loss
             beside a text without it; 1 if not given.
-        pairs: Whether it learned from pairs of texts; `predict` then asks for both.
+        pairs: Whether it learned from pairs of texts, all of which `predict` then asks
+            for, or from one text each; `None` where `predict` takes either.
         kwargs: Arguments of `DownstreamModel`.
 
     Example:
@@ -49,12 +50,12 @@ class MultiLabelClassifier(DownstreamModel):
         labels,
         threshold=0.5,
         label_weights=None,
-        pairs=False,
+        pairs=None,
         **kwargs,
     ):
         super().__init__(encoder, tokenizer, **kwargs)
-        labels = label_names(labels)
-        if len(set(labels)) != len(labels) or len(labels) < 2:
+        labels, label_weights = as_list(labels), as_list(label_weights)
+        if not labels or len(set(labels)) < max(2, len(labels)):
             raise ValueError(
                 f"`labels` must be two or more different names; got {labels!r}."
             )
@@ -63,7 +64,7 @@ class MultiLabelClassifier(DownstreamModel):
                 "`label_weights` must be one for each of `labels`; got "
                 f"{label_weights!r}."
             )
-        self.labels, self.threshold = labels, threshold
+        self.labels, self.threshold = labels, float(threshold)
         self.label_weights = label_weights
         self.pairs = pairs
         self.head = ClassificationHead(
@@ -103,7 +104,7 @@ class MultiLabelClassifier(DownstreamModel):
 
     @property
     def row_format(self):
-        return super().row_format | {"needed": 2 if self.pairs else 1}
+        return format_of_rows(self.pairs)
 
     def head_outputs(self, hidden, inputs, training=False):
         return {"logits": self.head(hidden[:, 0], training=training)}

@@ -133,9 +133,13 @@ class PromptClassifier(DownstreamModel):
             )
         return {"transform": head.transform is not None}
 
-    def take_weights(self, start):
-        super().take_weights(start)
+    def take_head(self, start):
+        """Takes the vocabulary head, of a model of any class."""
         self.head.set_weights(start.vocabulary_head.get_weights())
+
+    @property
+    def input_limits(self):
+        return super().input_limits._replace(num_labels=len(self.labels))
 
     @property
     def vocabulary_head(self):

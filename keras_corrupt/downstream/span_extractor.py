@@ -280,16 +280,21 @@ class SpanExtractor(DownstreamModel):
             questions: Strings.
             contexts: For each question the text to search.
             threshold: With answerability, the probability of no answer above which
-                the answer is `""`. SQuAD 2.0's metrics tell the best one.
+                the answer is `""`, from 0 to 1. SQuAD 2.0's metrics tell the best one,
+                in percent.
             batch_size: Windows to read at once.
 
         Returns:
             A list of strings: parts of the contexts, or `""`.
 
         Raises:
-            ValueError: There is not one context for each question, or something is no
-                text.
+            ValueError: There is not one context for each question, something is no
+                text, or `threshold` is no probability.
         """
+        if not 0 <= threshold <= 1:
+            raise ValueError(
+                f"`threshold` is a probability, from 0 to 1; got {threshold!r}."
+            )
         questions = text_list(questions, "questions")
         contexts = text_list(contexts, "contexts")
         if len(questions) != len(contexts):

@@ -13,11 +13,11 @@ from keras_corrupt.downstream.array_targets import (
 )
 from keras_corrupt.downstream.classification_head import (
     ClassificationHead,
-    label_names,
+    as_list,
 )
 from keras_corrupt.downstream.model import DownstreamModel
 from keras_corrupt.downstream.soft_targets import cross_entropy
-from keras_corrupt.downstream.text_features import text_features
+from keras_corrupt.downstream.text_features import format_of_rows, text_features
 
 
 @keras.saving.register_keras_serializable(package="keras_corrupt")
@@ -35,7 +35,8 @@ class TextClassifier(DownstreamModel):
             Clark's thesis does in 3.2.1; `None` for the head's output as it is.
         label_weights: For classes, how much an example of each counts in the loss; 1
             if not given. With soft targets it is the mean by the targets.
-        pairs: Whether it learned from pairs of texts; `predict` then asks for both.
+        pairs: Whether it learned from pairs of texts, all of which `predict` then asks
+            for, or from one text each; `None` where `predict` takes either.
         kwargs: Arguments of `DownstreamModel`.
 
     Example:
@@ -59,11 +60,12 @@ class TextClassifier(DownstreamModel):
         score_range=None,
         score_activation=None,
         label_weights=None,
-        pairs=False,
+        pairs=None,
         **kwargs,
     ):
         super().__init__(encoder, tokenizer, **kwargs)
-        labels = None if labels is None else label_names(labels)
+        labels, score_range = as_list(labels), as_list(score_range)
+        label_weights = as_list(label_weights)
         if (labels is None) == (score_range is None):
             raise ValueError(
                 "Give either `labels`, the classes' names, or `score_range`; got "
@@ -81,7 +83,7 @@ class TextClassifier(DownstreamModel):
                 f"'sigmoid'; got {score_activation!r}."
             )
         self.labels = labels
-        self.score_range = None if score_range is None else list(score_range)
+        self.score_range = score_range
         self.score_activation = score_activation
         if label_weights is not None and len(label_weights) != len(labels or ()):
             raise ValueError(
@@ -121,8 +123,12 @@ class TextClassifier(DownstreamModel):
         return config
 
     @property
+    def input_limits(self):
+        return super().input_limits._replace(num_labels=len(self.labels or ()))
+
+    @property
     def row_format(self):
-        return super().row_format | {"needed": 2 if self.pairs else 1}
+        return format_of_rows(self.pairs)
 
     def checked_targets(self, targets):
         """Returns numbers of classes, or distributions over them, or scores."""

@@ -47,6 +47,17 @@ def text_features(tokenizer, examples, targets, max_length):
     return features
 
 
+def format_of_rows(pairs):
+    """Returns `DownstreamModel.row_format` of a model that reads texts.
+
+    Args:
+        pairs: Whether it reads pairs of texts alone, or one text alone; `None` where it
+            reads either.
+    """
+    columns = ("text",) if pairs is False else ("text", "second_text")
+    return {"columns": columns, "needed": 2 if pairs else 1}
+
+
 def cut(parts, room):
     """Cuts one or two lists of tokens to `room` tokens, the longer one first.
 

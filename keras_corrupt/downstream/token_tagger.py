@@ -8,7 +8,7 @@ from scipy.special import softmax
 from keras_corrupt.downstream.batches import Feature
 from keras_corrupt.downstream.classification_head import (
     ClassificationHead,
-    label_names,
+    as_list,
 )
 from keras_corrupt.downstream.model import DownstreamModel
 from keras_corrupt.downstream.soft_targets import cross_entropy
@@ -45,7 +45,7 @@ class TokenTagger(DownstreamModel):
 
     def __init__(self, encoder, tokenizer, labels, **kwargs):
         super().__init__(encoder, tokenizer, **kwargs)
-        labels = label_names(labels)
+        labels = as_list(labels)
         if not labels or len(set(labels)) != len(labels):
             raise ValueError(
                 f"`labels` must be different names of tags; got {labels!r}."

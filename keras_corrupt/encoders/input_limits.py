@@ -1,7 +1,8 @@
 """Limits of what a model reads, checked on the host before a step looks ids up.
 
 The look-up itself checks nothing: for an id above its table JAX reads NaN and
-TensorFlow on a GPU reads zeros, and for -1 JAX reads the last row.
+TensorFlow on a GPU reads zeros, and for -1 JAX reads the last row. Nor does a loss: on
+JAX the number of no label has the loss 0.
 """
 
 import types
@@ -21,11 +22,13 @@ class InputLimits(NamedTuple):
         vocabulary_size: Number of token ids.
         num_segments: Number of segment ids.
         max_length: Number of positions.
+        num_labels: Number of labels, where targets are the labels' numbers; else 0.
     """
 
     vocabulary_size: int
     num_segments: int
     max_length: int
+    num_labels: int = 0
 
     def checked(self, batches):
         """Returns batches whose ids and lengths are checked.
@@ -48,8 +51,8 @@ class InputLimits(NamedTuple):
             return _Checked(batches, self.checked)
         if hasattr(batches, "element_spec") and hasattr(batches, "map"):
             return batches.map(self._checked_tensors).prefetch(1)
-        inputs = batches[0] if isinstance(batches, tuple) else batches
-        for array, limit, message in self._limited(inputs, np.shape):
+        batch = batches if isinstance(batches, tuple) else (batches,)
+        for array, limit, message in self._limited(batch, np.shape):
             array = np.asarray(array)
             if array.size and not 0 <= array.min() <= array.max() < limit:
                 wrong = array.min() if array.min() < 0 else array.max()
@@ -59,15 +62,16 @@ class InputLimits(NamedTuple):
     def _checked_tensors(self, *batch):
         import tensorflow as tf
 
-        for tensor, limit, message in self._limited(batch[0], tf.shape):
+        for tensor, limit, message in self._limited(batch, tf.shape):
             tensor = tf.cast(tensor, tf.int64)
             low, high = tf.reduce_min(tensor), tf.reduce_max(tensor)
             within = tf.logical_and(low >= 0, high < limit)
             tf.debugging.Assert(within, [f"{message} Got from", low, "to", high])
         return batch if len(batch) > 1 else batch[0]
 
-    def _limited(self, inputs, shape_of):
+    def _limited(self, batch, shape_of):
         """Yields what must be from 0 to below a limit: numbers, limit, message."""
+        inputs, targets = (*batch, None)[:2]
         arrays = inputs if isinstance(inputs, Mapping) else {"token_ids": inputs}
         for name, limit, remedy in (
             ("token_ids", self.vocabulary_size, "Make them with its tokenizer."),
@@ -83,6 +87,10 @@ class InputLimits(NamedTuple):
                 f"`token_ids` may have a length of max_length={self.max_length} at "
                 "most. Cut the sequences, or make a model of a larger one.",
             )
+        targets = targets.get("label") if isinstance(targets, Mapping) else targets
+        if self.num_labels and is_integers(targets, rank=1):
+            last = f"from 0 to {self.num_labels - 1}"
+            yield targets, self.num_labels, f"Targets are the numbers of labels, {last}."
 
 
 class _Checked(keras.utils.PyDataset):
@@ -112,11 +120,11 @@ class _Checked(keras.utils.PyDataset):
 UNLIMITED = InputLimits(2**31, 2**31, 2**31)
 
 
-def is_integers(array):
-    """Returns whether an array is `[batch, length]`, of what can hold token ids."""
+def is_integers(array, rank=2):
+    """Returns whether an array, of a rank, is of a type that can hold token ids."""
     shape = getattr(array, "shape", ())
-    rank = shape.rank if hasattr(shape, "rank") else len(shape)  # or not even known
-    if rank != 2 or hasattr(array, "row_lengths"):
+    own_rank = shape.rank if hasattr(shape, "rank") else len(shape)  # or not known
+    if own_rank != rank or hasattr(array, "row_lengths"):
         return False
     kind = type_name(array)
     return kind.startswith(("int", "uint", "bool")) or kind in ("float32", "float64")

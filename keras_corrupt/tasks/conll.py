@@ -46,7 +46,11 @@ class TaggingTask(Task):
         self.main_metric = "accuracy" if scheme == "plain" else "f1"
         self.splits = {
             split: read_conll(
-                path, word_column, tag_column, scheme, split.startswith("test")
+                path,
+                word_column,
+                tag_column,
+                scheme,
+                "optional" if split.startswith("test") else "needed",
             )
             for split, path in files.items()
         }
@@ -119,9 +123,7 @@ class TaggingTask(Task):
         return path
 
 
-def read_conll(
-    path, word_column=None, tag_column=None, scheme="bio", may_lack_tags=False
-):
+def read_conll(path, word_column=None, tag_column=None, scheme="bio", tags="needed"):
     r"""Reads sentences from a file with a word in each line and an empty line between.
 
     Columns are separated by tabs, or in lines without one by spaces. Lines of white
@@ -132,7 +134,8 @@ def read_conll(
     `#` or `#hashtag` stays one.
 
     A sentence with a row that lacks its word or its tag is left out whole, since its
-    other words would be read in a wrong context; `Split.skipped` counts them.
+    other words would be read in a wrong context; `Split.skipped` counts them. Where a
+    column is counted from the end, such a row is one with other columns than most.
 
     Args:
         path: A file; see `text_lines`.
@@ -142,7 +145,8 @@ def read_conll(
             CoNLL-U 3, the universal part of speech.
         scheme: `"bio"` or `"bioes"`: tags are spans in any of IOB1, BIO, BIOES and
             BILOU, and are converted. `"plain"`: tags are taken as they are.
-        may_lack_tags: Whether a file whose rows are single words is one without tags.
+        tags: `"needed"`; `"optional"`, so that a file whose rows are single words is
+            one without tags; or `"unread"`.
 
     Returns:
         A `Split`: examples are lists of words, labels lists of tags, or all `None`.
@@ -161,9 +165,12 @@ def read_conll(
     sentences = list(_sentences(lines, conllu))
     if not sentences:
         raise ValueError(f"{path} has no sentence.")
-    width = max(len(row) for rows in sentences for _, row in rows)
-    if may_lack_tags and width == 1:
+    widths = Counter(len(row) for rows in sentences for _, row in rows)
+    ((width, _),) = widths.most_common(1)
+    if tags == "optional" and [*widths] == [1]:
         word_column, tag_column = 0, None
+    if tags == "unread":
+        tag_column = None
     columns = [c for c in (word_column, tag_column) if c is not None]
     if any(not -width <= c < width for c in columns):
         raise ValueError(
@@ -175,23 +182,30 @@ def read_conll(
             f"{path}: `word_column={word_column}` and `tag_column={tag_column}` are "
             f"the same of its {width} columns."
         )
+    from_the_end = min(columns) < 0
+    least = width if from_the_end else max(columns) + 1
+    most = width if from_the_end else max(widths)
     examples, labels, skipped = [], [], []
     for rows in sentences:
-        faulty = [n for n, row in rows if not _is_complete(row, columns)]
+        faulty = [
+            number
+            for number, row in rows
+            if not least <= len(row) <= most or not all(row[c] for c in columns)
+        ]
         if faulty:
             skipped.append(f"{path}:{faulty[0]}")
             continue
         examples.append([row[word_column] for _, row in rows])
         if tag_column is not None:
-            tags = [row[tag_column] for _, row in rows]
-            labels.append(_in_scheme(tags, scheme, f"{path}:{rows[0][0]}"))
+            own = [row[tag_column] for _, row in rows]
+            labels.append(_in_scheme(own, scheme, f"{path}:{rows[0][0]}"))
     if not examples:
         raise ValueError(
             f"{path}: every sentence has a row without a word or a tag, the first in "
             f"line {skipped[0].rpartition(':')[2]}. Are `word_column` and `tag_column` "
             "right?"
         )
-    reason = "a row that lacks its word or its tag"
+    reason = "a row that lacks its word" + " or its tag" * (tag_column is not None)
     return Split(
         examples,
         labels if tag_column is not None else None,
@@ -252,11 +266,6 @@ def _columns(line):
 def _is_not_a_word(conllu_id):
     match = _CONLLU_ID.fullmatch(conllu_id)
     return match is not None and match[1] is not None
-
-
-def _is_complete(row, columns):
-    indices = {c % len(row) for c in columns if -len(row) <= c < len(row)}
-    return len(indices) == len(columns) and all(row[i] for i in indices)
 
 
 def _in_scheme(tags, scheme, where):

@@ -94,9 +94,8 @@ class MultiLabelTask(Task):
         if test is not None:
             self.splits["test"] = read_test(test, columns, lenient, lists=True)
         self.labels = list(labels)
-        self.model_arguments = {"labels": self.labels}
-        if columns.second_text is not None:
-            self.model_arguments["pairs"] = True
+        are_pairs = columns.second_text is not None
+        self.model_arguments = {"labels": self.labels, "pairs": are_pairs}
         if balance:
             self.model_arguments["label_weights"] = self.weights_of_presence()
 

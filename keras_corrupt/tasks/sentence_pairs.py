@@ -61,7 +61,7 @@ def pairs_of_tables(
         columns: A `Columns` of two texts, or of three.
         dev: Path of pairs with scores, in the same two columns of texts. `None` to
             hold some of `train` out: the model is to tell them, by the area under the
-            curve, from first texts with the second text of the next pair.
+            curve, from first texts with the second text of another pair.
         score: The column of the scores.
         dev_fraction: The share of `train` to hold out where there is no `dev`.
         options: Arguments of `SentencePairs`, but for its splits and metrics.
@@ -81,29 +81,40 @@ def pairs_of_tables(
         return SentencePairs(name, splits, **options)
     training.labels = [1.0] * len(training)
     training, held_out = hold_out(training, dev_fraction)
-    if len(held_out) < 2:
+    splits = {"train": training, "dev": with_strangers(held_out, training.examples)}
+    if len(splits["dev"]) == len(held_out):
         raise ValueError(
-            f"{train}: {len(held_out)} of {len(training) + 1} pairs is held out, which "
-            "leaves nothing to tell it from: give `dev`, or a larger `dev_fraction`."
+            f"{train}: {len(held_out)} of {len(training) + len(held_out)} pairs are "
+            "held out, which leaves nothing to tell them from: give `dev`, or a larger "
+            "`dev_fraction`."
         )
-    splits = {"train": training, "dev": with_strangers(held_out)}
     return SentencePairs(name, splits, metrics=("auc",), **options)
 
 
-def with_strangers(split):
-    """Adds each first text with the second text of the next pair, and the label 0.
+def with_strangers(split, others=()):
+    """Adds each first text with the second text of another pair, and the label 0.
+
+    That is the next second text which no pair has with the first one.
+
+    Args:
+        split: The `Split` of pairs.
+        others: Further pairs.
 
     >>> split = with_strangers(Split([("a", "A"), ("b", "B")], [1.0, 1.0], ["0", "1"]))
     >>> split.examples, split.labels
     ([('a', 'A'), ('b', 'B'), ('a', 'B'), ('b', 'A')], [1.0, 1.0, 0.0, 0.0])
     """
-    first, second = zip(*(example[:2] for example in split.examples), strict=True)
-    others = [*zip(first, second[1:] + second[:1], strict=True)]
-    return Split(
-        [*zip(first, second, strict=True), *others],
-        split.labels + [0.0] * len(others),
-        split.ids + [f"{number} and the next" for number in split.ids],
-    )
+    pairs = [(first, second) for first, second, *_ in split.examples]
+    known = {*pairs, *((first, second) for first, second, *_ in others)}
+    strangers, ids = [], []
+    for place, (first, _) in enumerate(pairs):
+        turns = (pairs[place - turn][1] for turn in range(len(pairs) - 1, 0, -1))
+        stranger = next((s for s in turns if (first, s) not in known), None)
+        if stranger is not None:
+            strangers.append((first, stranger))
+            ids.append(f"{split.ids[place]} and another")
+    labels = split.labels + [0.0] * len(strangers)
+    return Split(pairs + strangers, labels, split.ids + ids)
 
 
 def pairs_of_glue(source, **model_arguments):

@@ -21,7 +21,8 @@ class SquadTask(Task):
     version 2.0 there are two groups of them. `f1` and `exact_match` score what the
     model says: `""` where no answer has a probability above one half. The `best_`
     ones are for the threshold that suits the evaluated questions best, which is what
-    papers report for development sets; `best_f1_threshold` is this probability.
+    papers report for development sets; `best_f1_threshold` is this probability in
+    percent.
 
     An answer without a character is none, as if it were not listed.
 

@@ -24,9 +24,8 @@ class TextTask(Task):
         self.model_arguments = {
             "labels": labels and list(labels),
             "score_range": score_range and list(score_range),
+            "pairs": not isinstance(splits["train"].examples[0], str),
         }
-        if not isinstance(splits["train"].examples[0], str):
-            self.model_arguments["pairs"] = True
         self.metric_names = metrics
         self.main_metric = metrics[0]
         train = set(splits["train"].labels)

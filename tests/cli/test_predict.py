@@ -139,8 +139,10 @@ def test_a_model_of_pairs_asks_for_both_texts(kind, answer, run, tmp_path):
     with pytest.raises(SystemExit, match="there is no column 'second_text'"):
         run(model, "a.csv")
     (tmp_path / "a.csv").write_text("text,second_text\nthe cat,a dog\n")
-    (row,) = json_lines(run(model, "a.csv"))
-    assert row[answer] == model.predictions([("the cat", "a dog")])[0]
+    for pairs, example in [(True, ("the cat", "a dog")), (False, "the cat")]:
+        model = texts(kind, labels=["x", "y"], pairs=pairs)
+        (row,) = json_lines(run(model, "a.csv"))
+        assert row[answer] == model.predictions([example])[0]
 
 
 def test_a_tagger_reads_sentences_with_a_word_in_each_line(made, run, tmp_path):
@@ -154,8 +156,11 @@ def test_a_tagger_reads_sentences_with_a_word_in_each_line(made, run, tmp_path):
         assert [row["tags"] for row in rows] == model.predictions(sentences)
     with pytest.raises(SystemExit, match="for models that read words"):
         run(made("multi_label"), "a.conll")
-    (tmp_path / "a.conll").write_text("the DT\ncat\n\na DT\n")
-    with pytest.raises(SystemExit, match="a row that lacks its word or its tag"):
+    (tmp_path / "a.conll").write_text("1\tthe\n2\tcat\n\n1\ta\n2\tdog\n")
+    rows = json_lines(run(model, "a.conll", "--columns", "1"))
+    assert [row["words"] for row in rows] == sentences
+    (tmp_path / "a.conll").write_text("the DT\ncat\n\na DT\n\n\tDT\n")
+    with pytest.raises(SystemExit, match=r"a row that lacks its word \(first.*Mend"):
         run(model, "a.conll")
 
 

@@ -8,7 +8,12 @@ import pytest
 from keras_corrupt.convert import check
 from keras_corrupt.convert.conversion import convert
 from keras_corrupt.convert.options import Options
-from keras_corrupt.downstream import SpanExtractor, TextClassifier, TokenTagger
+from keras_corrupt.downstream import (
+    MultiLabelClassifier,
+    SpanExtractor,
+    TextClassifier,
+    TokenTagger,
+)
 from keras_corrupt.multitask import MultiTaskModel
 from tests.convert.conftest import assert_same_weights, written
 from tests.downstream.conftest import ENCODER, scrambled
@@ -76,12 +81,43 @@ def test_a_head_they_have_not_is_refused_before_anything_is_written(
     assert [path.name for path in tmp_path.iterdir()] == ["preset"]
 
 
-def test_the_longest_text_comes_back(tokenizer, tmp_path):
-    short = TextClassifier(ENCODER, tokenizer, labels=["a", "b"], max_length=12)
-    assert TextClassifier.from_preset(written(short, tmp_path, TO)).max_length == 12
+@pytest.mark.parametrize(
+    ("cls", "arguments"),
+    [
+        (TextClassifier, {"labels": [2, 1], "max_length": 12, "pairs": True}),
+        (TextClassifier, {"score_range": [1, 5]}),
+        (MultiLabelClassifier, {"labels": ["a", "b"], "threshold": 0.4}),
+        (TokenTagger, {"labels": ["a", "b"], "dropout": 0.2}),
+        (
+            SpanExtractor,
+            {"head_type": "bert", "answerability": True, "max_answer_length": 5},
+        ),
+    ],
+)
+def test_arguments_come_back(cls, arguments, tokenizer, tmp_path):
+    model = scrambled(cls(ENCODER, tokenizer, **arguments))
+    back = cls.from_preset(written(model, tmp_path, TO))
+    ours, theirs = model.get_config(), back.get_config()
+    assert {n: ours[n] for n in arguments} == {n: theirs[n] for n in arguments}
+    assert theirs.keys() == ours.keys()
+    for a, b in zip(model.get_weights(), back.get_weights(), strict=True):
+        np.testing.assert_allclose(a, b, rtol=1e-5, atol=1e-6)
 
 
-def test_a_number_goes_out_with_its_range_and_not_in(tokenizer, tmp_path):
+def test_names_and_arguments_that_somebody_changed(tokenizer, tmp_path):
+    model = scrambled(TextClassifier(ENCODER, tokenizer, labels=[0, 1]))
+    file = written(model, tmp_path, TO) / "config.json"
+    config = json.loads(file.read_text())
+    config["id2label"] = {"0": "bad", "1": "good"}
+    file.write_text(json.dumps(config))
+    assert TextClassifier.from_preset(file.parent).labels == ["bad", "good"]
+    config["keras_corrupt"]["class"] = "TokenTagger"
+    file.write_text(json.dumps(config))
+    with pytest.raises(ValueError, match="`keras_corrupt` does not fit a classifier"):
+        TextClassifier.from_preset(file.parent)
+
+
+def test_a_number_goes_out_with_its_range(tokenizer, tmp_path):
     model = TextClassifier(ENCODER, tokenizer, score_range=[1, 5])
     scrambled(model)
     theirs = written(model, tmp_path, TO)
@@ -91,5 +127,7 @@ def test_a_number_goes_out_with_its_range_and_not_in(tokenizer, tmp_path):
     config = json.loads((theirs / "config.json").read_text())
     assert config["problem_type"] == "regression"
     assert config["id2label"] == {"0": "score"}
+    del config["keras_corrupt"]  # as another package writes it
+    (theirs / "config.json").write_text(json.dumps(config))
     with pytest.raises(ValueError, match="a number's range"):
         TextClassifier.from_preset(theirs)

@@ -10,6 +10,7 @@ import pytest
 from keras_corrupt.convert.check import make_inputs
 from keras_corrupt.convert.conversion import TARGETS, convert
 from keras_corrupt.downstream import (
+    MultiLabelClassifier,
     SentenceEncoder,
     SpanExtractor,
     TextClassifier,
@@ -51,7 +52,9 @@ def test_a_pretrained_model(cls, to, tokenizer, tmp_path):
         assert not found
 
 
-@pytest.mark.parametrize("cls", [TextClassifier, TokenTagger, SpanExtractor])
+@pytest.mark.parametrize(
+    "cls", [TextClassifier, MultiLabelClassifier, TokenTagger, SpanExtractor]
+)
 def test_a_fine_tuned_model(cls, to, tokenizer, tmp_path):
     labels = ["bad", "fine", "good"]
     spans = cls is SpanExtractor
@@ -61,7 +64,7 @@ def test_a_fine_tuned_model(cls, to, tokenizer, tmp_path):
     inputs = make_inputs(model.encoder)
     found = TARGETS[to].outputs(directory, inputs)
     hidden = model.encoder(inputs)
-    if cls is TextClassifier:
+    if cls in (TextClassifier, MultiLabelClassifier):
         logits = model.head(hidden[:, 0])
         np.testing.assert_allclose(found["logits"], logits, atol=1e-5, rtol=0)
     elif spans:

@@ -5,7 +5,12 @@ import numpy as np
 import pytest
 
 from keras_corrupt.convert.saved_model import export_saved_model
-from keras_corrupt.downstream import SpanExtractor, TextClassifier, TokenTagger
+from keras_corrupt.downstream import (
+    MultiLabelClassifier,
+    SpanExtractor,
+    TextClassifier,
+    TokenTagger,
+)
 from keras_corrupt.tokenizers import SPECIAL_TOKENS, WordPieceTokenizer
 from tests.downstream.conftest import ENCODER, scrambled
 
@@ -148,6 +153,16 @@ class TestClassifier:
         expected = model.probabilities(pairs)
         np.testing.assert_allclose(found["probabilities"], expected, atol=1e-5)
         assert texts(found["label"]) == model.predictions(pairs)
+
+    def test_several_labels(self, tmp_path, encoder, tokenizer):
+        options = {"labels": ["a", "b", "c"], "threshold": 0.4}
+        model = scrambled(MultiLabelClassifier(encoder, tokenizer, **options))
+        found = load(model, tmp_path / "saved")["serving_default"](
+            text=strings(AWKWARD)
+        )
+        expected = model.probabilities(AWKWARD)
+        np.testing.assert_allclose(found["probabilities"], expected, atol=1e-5)
+        np.testing.assert_array_equal(found["given"], expected >= 0.4)
 
     def test_scores(self, tmp_path, encoder, tokenizer):
         model = scrambled(TextClassifier(encoder, tokenizer, score_range=(-1, 3)))

@@ -220,6 +220,11 @@ def test_null_odds_are_those_of_the_likeliest_window(tokenizer):
         assert (answer.text, answer.null_odds) == ("ab", odds)
 
 
+def test_a_threshold_in_percent_is_refused(tokenizer):
+    with pytest.raises(ValueError, match="a probability, from 0 to 1; got 63"):
+        make(tokenizer, answerability=True).answer(["who?"], ["the cat"], threshold=63)
+
+
 def test_null_threshold():
     odds = np.log(0.3 / 0.7)
     answer = Answer("cat", 0, 1.0, odds)

@@ -3,10 +3,12 @@ import json
 import keras
 import numpy as np
 import pytest
+import tensorflow as tf
 from hypothesis import given
 from hypothesis import strategies as st
 
 from keras_corrupt.downstream import TextClassifier, TokenTagger
+from keras_corrupt.downstream.array_targets import class_numbers
 from keras_corrupt.downstream.text_features import cut
 from keras_corrupt.models import Electra
 from keras_corrupt.presets import load_preset
@@ -164,6 +166,26 @@ class TestLosses:
             with pytest.raises(ValueError, match=message):
                 call()
 
+    def test_numbers_that_are_labels_are_not_places(self):
+        labels = [5, 1, 3]
+        assert class_numbers([1, 3, 5], labels).tolist() == [1, 2, 0]
+        assert class_numbers([True, False], [False, True]).tolist() == [1, 0]
+        with pytest.raises(ValueError, match=r"are labels, of \[5, 1, 3\]; got 0"):
+            class_numbers([1, 0], labels)
+
+    @pytest.mark.parametrize("kind", ["generator", "dataset"])
+    def test_numbers_of_no_label_in_batches(self, classifier, kind):
+        """On JAX such a number has the loss 0."""
+        inputs = classifier.tokenizer.pack(["the cat", "a dog", "a mat"], 8)
+        batch, error = (inputs, np.array([0, 3, 2])), ValueError
+        batches = (part for part in [batch])
+        if kind == "dataset":
+            error = tf.errors.InvalidArgumentError
+            batches = tf.data.Dataset.from_tensors(batch)
+        classifier.compile(keras.optimizers.SGD(0.0))
+        with pytest.raises(error, match="the numbers of labels, from 0 to 2"):
+            classifier.fit(batches)
+
     def test_scores_of_fit_are_in_the_range(self, rater):
         inputs, scores = rater.tokenizer.pack(["the cat", "a dog"], 8), [1.5, 4]
         rater.compile(keras.optimizers.SGD(0.0))
@@ -254,8 +276,18 @@ class TestPresets:
 
     def test_the_same_labels_in_another_order_are_told(self, tmp_path, classifier):
         classifier.save_to_preset(tmp_path / "p")
-        with pytest.warns(UserWarning, match="The head is new, because `labels` are"):
+        with pytest.warns(UserWarning, match="The head is new, because `labels` is"):
             TextClassifier.from_preset(tmp_path / "p", labels=["no", "?", "yes"])
+
+    def test_numbers_of_numpy_are_saved(self, tmp_path, tokenizer):
+        for arguments in (
+            {"score_range": (np.int64(1), np.int64(5))},
+            {"labels": np.array([1, 2]), "label_weights": np.array([0.5, 2.0])},
+        ):
+            model = TextClassifier(ENCODER, tokenizer, **arguments)
+            model.save_to_preset(tmp_path / "p")
+            loaded = TextClassifier.from_preset(tmp_path / "p")
+            assert loaded.get_config() == model.get_config()
 
     @pytest.mark.parametrize(
         "arguments", [{"labels": ["no", "maybe", "yes"]}, {"score_range": (0, 1)}]

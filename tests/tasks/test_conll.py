@@ -144,9 +144,16 @@ class TestReading:
         assert split.examples == [["c"]]
         assert list(split.skipped.values()) == [(2, f"{path}:2")]
 
+    def test_a_row_without_its_tag_does_not_get_another_column(self, tmp_path):
+        text = "EU NNP B-NP B-ORG\nrejects VBZ B-VP O\n\nPeter NNP B-NP B-PER\n"
+        path = written(tmp_path, f"{text}Blackburn NNP I-NP\n\nNew York NNP B-NP O\n")
+        split = read_conll(path)
+        assert split.labels == [["B-ORG", "O"]]
+        assert list(split.skipped.values()) == [(2, f"{path}:5")]
+
     def test_words_alone(self, tmp_path):
         path = written(tmp_path, "a\nb\n\nc\n")
-        split = read_conll(path, may_lack_tags=True)
+        split = read_conll(path, tags="optional")
         assert split == Split([["a", "b"], ["c"]])
         with pytest.raises(ValueError, match="same.*1 columns"):
             read_conll(path)
@@ -164,7 +171,7 @@ class TestReading:
         with pytest.raises(ValueError, match="no sentence"):
             read_conll(written(tmp_path, "\n \n-DOCSTART- O\n"))
         with pytest.raises(ValueError, match="every sentence.*line 1"):
-            read_conll(written(tmp_path, "a\nb O\n"))
+            read_conll(written(tmp_path, "a\nb O\nc O\n"))
         os.mkfifo(tmp_path / "pipe")
         for name in ("missing", "pipe", ".", "x" * 300):
             with pytest.raises(FileNotFoundError, match=" is not a file"):

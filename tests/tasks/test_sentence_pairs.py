@@ -48,6 +48,18 @@ def test_held_out_pairs_are_told_from_others(tmp_path):
         pairs_of_tables(train, COLUMNS, dev_fraction=0.05)
 
 
+def test_no_stranger_is_a_pair_of_the_file(tmp_path):
+    """Questions with the same answer stand together."""
+    rows = [(f"question {i}", f"answer {i // 10}") for i in range(40)]
+    train = write(tmp_path / "faq.tsv", ("text", "second_text"), *rows)
+    dev = pairs_of_tables(train, COLUMNS, dev_fraction=0.5).splits["dev"]
+    assert dev.labels == [1] * 20 + [0] * 20
+    assert not {*dev.examples[20:]} & {*rows}
+    train = write(tmp_path / "one.tsv", ("text", "second_text"), *rows[:10])
+    with pytest.raises(ValueError, match="leaves nothing to tell them from"):
+        pairs_of_tables(train, COLUMNS, dev_fraction=0.5)
+
+
 def test_glue_has_pairs_that_mean_the_same(tmp_path):
     task = pairs_of_glue(miniature.glue(tmp_path)["data"])
     # Four of sixteen nouns have MNLI's first label of three, eight the second of two.
