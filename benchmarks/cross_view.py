@@ -8,6 +8,7 @@ from pathlib import Path
 from keras_corrupt import cross_view
 from keras_corrupt.cross_view.images import setup as images
 from keras_corrupt.cross_view.run import sentences
+from keras_corrupt.training.run_directory import check_same_run, settings_in
 
 
 @dataclasses.dataclass(kw_only=True)
@@ -110,11 +111,20 @@ def finish(task, config, outputs=()):
         task: The task, or a list of those learned together.
         config: The run's configuration.
         outputs: Where it leaves results, if not in its own directory.
+
+    Raises:
+        ValueError: It has been done with other settings.
     """
-    if not all(results_of(output).exists() for output in outputs or [config.output]):
-        print(f"\n=== {Path(config.output).name} ===", flush=True)
-        if cross_view.train(task, config) is None:
-            raise SystemExit(130)
+    if all(results_of(output).exists() for output in outputs or [config.output]):
+        uncompared = {*config.FILES, "dtype"}
+        asked = {n: v for n, v in config.as_dict().items() if v is not None}
+        asked = {n: v for n, v in asked.items() if n not in uncompared}
+        done = settings_in(Path(config.output))
+        check_same_run(config.output, {n: done.get(n) for n in asked}, asked)
+        return
+    print(f"\n=== {Path(config.output).name} ===", flush=True)
+    if cross_view.train(task, config) is None:
+        raise SystemExit(130)
 
 
 def score(task, output):

@@ -30,6 +30,7 @@ from keras_corrupt.cross_view import (
     CrossViewMultiTaskConfig,
     ParsingConfig,
 )
+from keras_corrupt.cross_view.multi_task.setup import check_tasks
 from keras_corrupt.cross_view.tasks import TASK_KINDS
 from keras_corrupt.tasks.task_files import read_task_file
 
@@ -56,6 +57,8 @@ class Runs:
         self.settings, self.seed = settings, seed
         self.new = [task for task in tasks if task.name == settings.new_task]
         self.known = [task for task in tasks if task not in self.new]
+        config = settings.configuration(CrossViewMultiTaskConfig, "", seed, True)
+        check_tasks(self.known, config)
 
     def alone(self, task, name, with_text=False, **own):
         """Returns the score of a run on one task."""

@@ -114,6 +114,20 @@ class CrossViewModel(keras.Model):
         if self.views:
             self.cross_view_tracker = keras.metrics.Mean(name="cross_view_loss")
 
+    @property
+    def training_config(self):
+        """The constructor arguments that decide how it learns, for `get_config`."""
+        return {
+            "views": list(self.views),
+            "label_smoothing": self.label_smoothing,
+            "word_dropout": self.word_dropout,
+            "vat_norm": self.vat_norm,
+            "hard_targets": self.hard_targets,
+            "confidence": self.confidence,
+            "cross_view_weight": self.cross_view_weight.weight,
+            "cross_view_ramp": self.cross_view_weight.updates,
+        }
+
     # === What a subclass can define otherwise ===
 
     def view_flops(self, length):

@@ -1,6 +1,7 @@
 """Batches of NumPy arrays, as training reads them on every backend."""
 
 import contextlib
+import itertools
 
 import keras
 
@@ -77,11 +78,13 @@ def fed(batches):
         return
     import tensorflow as tf
 
-    failures = []
+    failures, looked_at = [], [batches[0]]
+    later = itertools.count(1) if batches.count is None else range(1, batches.count)
 
     def generate():
         try:
-            yield from batches
+            yield looked_at.pop() if looked_at else batches[0]
+            yield from map(batches.__getitem__, later)
         except Exception as error:
             failures.append(error)
             raise
@@ -95,7 +98,7 @@ def fed(batches):
 
     options = tf.data.Options()
     options.autotune.enabled = False
-    signature = tf.nest.map_structure(specification, batches[0])
+    signature = tf.nest.map_structure(specification, looked_at[0])
     dataset = tf.data.Dataset.from_generator(generate, output_signature=signature)
     if batches.count is not None:
         counted = tf.data.experimental.assert_cardinality(batches.count)

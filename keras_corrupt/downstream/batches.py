@@ -87,8 +87,7 @@ def make_batches(
 def passes(plan_of, batch, count, first_pass=0):
     """Returns the `Batches` of a pass, in another order in each pass.
 
-    A pass begins when its first batch is asked for, but not if that is asked for again
-    before another one: who reads them may look at the first beforehand.
+    A pass begins when its first batch is asked for.
 
     Args:
         plan_of: Function of a pass's number that returns its plan, a list.
@@ -97,14 +96,13 @@ def passes(plan_of, batch, count, first_pass=0):
         count: Batches in a pass.
         first_pass: The number of the first pass.
     """
-    number, planned, begun = first_pass - 1, [], True
+    number, planned = first_pass - 1, []
 
     def numbered(place):
-        nonlocal number, planned, begun
-        if place == 0 and begun:
-            number, begun = number + 1, False
+        nonlocal number, planned
+        if place == 0:
+            number += 1
             planned = plan_of(number)
-        begun = begun or place > 0 or count == 1
         return batch(number, place, planned[place])
 
     return Batches(numbered, count, varying=(1,))

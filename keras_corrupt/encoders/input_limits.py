@@ -90,7 +90,11 @@ class InputLimits(NamedTuple):
         targets = targets.get("label") if isinstance(targets, Mapping) else targets
         if self.num_labels and is_integers(targets, rank=1):
             last = f"from 0 to {self.num_labels - 1}"
-            yield targets, self.num_labels, f"Targets are the numbers of labels, {last}."
+            yield (
+                targets,
+                self.num_labels,
+                f"Targets are the numbers of labels, {last}.",
+            )
 
 
 class _Checked(keras.utils.PyDataset):

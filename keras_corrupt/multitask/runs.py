@@ -300,6 +300,8 @@ class Runs:
             + ", ".join(f"{task} {score:.1f}" for task, score in scores.items()),
             flush=True,
         )
+        for task, failure in result["failures"].items():
+            print(f"{name}, seed {seed} failed on {task}: {failure}.", flush=True)
         self.save(path, name, model, outputs, result)
         shutil.rmtree(checkpoints, ignore_errors=True)
         return result

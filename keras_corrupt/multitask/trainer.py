@@ -90,7 +90,8 @@ class Trainer:
         checkpoints = Checkpoints(
             folder,
             keep=1,
-            data=json.dumps(identity, sort_keys=True),
+            # The heads' variables are numbered in the tasks' order.
+            data=json.dumps([[*self.finetuners], identity], sort_keys=True),
             data_is="examples or settings",
         )
         try:

@@ -25,7 +25,7 @@ from keras_corrupt.presets.registry import registered_name
 from keras_corrupt.tokenizers.reading import read_text
 
 FORMAT = "keras_corrupt/2"
-_MAX_CONFIG_BYTES = 1 << 22
+_MAX_CONFIG_BYTES = 1 << 26
 REMEDY = "Restore the preset from where it came, or save it anew."
 
 

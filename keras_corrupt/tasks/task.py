@@ -7,6 +7,7 @@ import re
 from collections import Counter
 from itertools import zip_longest
 from pathlib import Path
+from typing import ClassVar
 
 import numpy as np
 
@@ -24,6 +25,9 @@ class Split:
         skipped: Reason -> number of rows left out, and where the first one was.
     """
 
+    #: The attributes with an entry for each example.
+    COLUMNS: ClassVar = ("examples", "labels", "ids")
+
     examples: list
     labels: list | None = None
     ids: list | None = None
@@ -39,21 +43,18 @@ class Split:
 
     def take(self, count):
         """Returns the first `count` examples."""
-        labels, ids = (x and x[:count] for x in (self.labels, self.ids))
-        return dataclasses.replace(
-            self, examples=self.examples[:count], labels=labels, ids=ids
-        )
+        return self.rows(range(min(count, len(self))))
 
     def rows(self, numbers):
         """Returns the examples with these numbers, counted from 0, in lists."""
-        columns = {name: getattr(self, name) for name in ("examples", "labels", "ids")}
+        columns = {name: getattr(self, name) for name in self.COLUMNS}
         rows = {name: c and [c[i] for i in numbers] for name, c in columns.items()}
         return dataclasses.replace(self, **rows)
 
     def fingerprint(self):
-        """Returns a hash of examples, labels and ids: another one if any changes."""
+        """Returns a hash of the columns: another one if any changes."""
         digest = hashlib.sha256()
-        columns = self.examples, self.labels or (), self.ids or ()
+        columns = [getattr(self, name) or () for name in self.COLUMNS]
         for row in zip_longest(*columns):
             digest.update(json.dumps(row, default=str).encode() + b"\n")
         return digest.hexdigest()[:16]

@@ -3,7 +3,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from keras_corrupt.downstream.batches import LENGTHS, Feature, make_batches, plan
+from keras_corrupt.devices.batches import fed
+from keras_corrupt.downstream.batches import (
+    LENGTHS,
+    Feature,
+    make_batches,
+    passes,
+    plan,
+)
 
 
 def feature(length, value, example=0):
@@ -98,14 +105,17 @@ def test_the_longest_sequence_allowed_is_a_bucket_of_its_own():
     assert inputs["token_ids"].shape == (1, 40)
 
 
-def test_looking_at_the_first_batch_begins_no_pass():
-    """Keras does so where a model is not built, and `fed` to learn the shapes."""
-    looked_at, other = (make_batches([feature(4, 0)] * 50, 5, 16, 0, 1) for _ in "ab")
-    assert len({looked_at[0][0]["token_ids"].tobytes() for _ in range(3)}) == 1
-    for _ in range(2):
-        for one, two in zip(looked_at, other, strict=True):
-            np.testing.assert_array_equal(one[1]["label"], two[1]["label"])
-        looked_at[0]
+@pytest.mark.parametrize("count", [1, 3])
+def test_fit_reads_pass_after_pass(count):
+    """`fed` has looked at the first batch, to learn the shapes."""
+    batches = passes(
+        lambda number: [number] * count,
+        lambda number, place, planned: np.array([number, place, planned]),
+        count,
+    )
+    with fed(batches) as dataset:
+        read = [[np.array(batch).tolist() for batch in dataset] for _ in range(3)]
+    assert read == [[[i, place, i] for place in range(count)] for i in range(3)]
 
 
 def test_errors():

@@ -65,7 +65,8 @@ def test_all_is_made_once_and_compared(config, tmp_path, capsys):
     found = run(small_tasks(), config)
     assert {*found} == {*compared, "single_to_multi"}
     output = tmp_path / "out"
-    assert "| single_to_multi | " in capsys.readouterr().out
+    told = capsys.readouterr().out
+    assert "| single_to_multi | " in told
     assert "| single_to_multi | " in (output / "results.md").read_text()
     assert (output / "results.png").stat().st_size > 1000
     for name in found:
@@ -75,6 +76,8 @@ def test_all_is_made_once_and_compared(config, tmp_path, capsys):
             tasks = ["animals", "words"] if group == "all" else [group]
             assert result["scores"] == {task: found[name][task][0] for task in tasks}
             assert not (folder / "seed-0.checkpoints").exists()
+            for task, failure in result["failures"].items():
+                assert f"{name}, seed 0 failed on {task}: {failure}." in told
     taught, multi = (
         json.loads((output / name / "all" / "seed-0.json").read_text())["curve"]
         for name in ("single_to_multi", "multi")
@@ -158,6 +161,8 @@ def test_a_killed_run_goes_on_to_the_same_weights(preset, tmp_path):
     other = dataclasses.replace(config, multi_settings={"epochs": 3})
     with pytest.raises(ValueError, match="examples or settings are not .*checkpoints"):
         run(small_tasks(), other)
+    with pytest.raises(ValueError, match="examples or settings are not .*checkpoints"):
+        run(small_tasks()[::-1], config)  # the heads would change places
     run(small_tasks(), config)
     assert files(folder / "single") == before
     whole = tmp_path / "whole"

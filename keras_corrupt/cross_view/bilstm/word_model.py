@@ -219,10 +219,9 @@ class WordModel(PresetModel):
             "labels": self.labels,
             "encoder": sizes,
             "hidden_size": self.hidden_size,
-            "views": list(self.views),
             "labelled_dropout": self.labelled_dropout,
             "unlabelled_dropout": self.unlabelled_dropout,
-            "label_smoothing": self.label_smoothing,
+            **self.training_config,
             "name": self.name,
             "dtype": self.dtype_policy.name,
         }

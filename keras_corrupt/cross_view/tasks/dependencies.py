@@ -31,13 +31,10 @@ class ParsedSplit(Split):
         lines: For each sentence its lines in the file.
     """
 
+    COLUMNS = (*Split.COLUMNS, "counted", "lines")
+
     counted: list = dataclasses.field(default_factory=list)
     lines: list = dataclasses.field(default_factory=list)
-
-    def take(self, count):
-        return dataclasses.replace(
-            super().take(count), counted=self.counted[:count], lines=self.lines[:count]
-        )
 
 
 class DependencyTask(Task):

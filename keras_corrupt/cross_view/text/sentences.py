@@ -24,22 +24,23 @@ def split_text(text):
     return [split_words(sentence) for sentence in _END.split(text)]
 
 
-def unlabelled_sentences(
-    corpus, in_words=False, min_length=4, max_length=100, omissions=None
-):
+#: Fewest and most words of a sentence that `split_text` has divided from others.
+_LENGTHS = 4, 100
+
+
+def unlabelled_sentences(corpus, in_words=False, omissions=None):
     """Streams the sentences of a corpus.
 
     Headings and other lines that end without a stop are passed over, so a line holds
-    whole sentences, such as a paragraph. Sentences that are very short or long, mostly
-    by fault of the division, are passed over, too.
+    whole sentences, such as a paragraph. Sentences of fewer than 4 or more than 100
+    words, mostly by fault of the division, are passed over, too; of lines that are
+    sentences of words, those of more than 100.
 
     Args:
         corpus: What `open_corpus` returns.
         in_words: Whether each line is a sentence, its words separated by spaces, as in
             the One Billion Word Benchmark. Otherwise `split_text` divides it.
-        min_length: Words that a sentence has at least.
-        max_length: Words that a sentence has at most.
-        omissions: An `Omissions` that gets the lines that end without a stop, if any.
+        omissions: An `Omissions` that gets what is passed over, if given.
 
     Yields:
         A list of words.
@@ -48,6 +49,8 @@ def unlabelled_sentences(
         CorpusError: A source cannot be read, or the corpus has no sentence.
     """
     any_sentence = False
+    least, most = (1 if in_words else _LENGTHS[0]), _LENGTHS[1]
+    other_lengths = f"sentences of fewer than {least} or more than {most} words"
     for source in corpus:
         for _, line in source.lines():
             if not in_words and line.rstrip(" \t\"'”’)]")[-1:] not in (".", "!", "?"):
@@ -55,12 +58,16 @@ def unlabelled_sentences(
                     omissions.add("lines that end without a stop", line[:40])
                 continue
             for words in [line.split()] if in_words else split_text(line):
-                if min_length <= len(words) <= max_length:
+                if least <= len(words) <= most:
                     any_sentence = True
                     yield words
+                elif omissions is not None:
+                    omissions.add(other_lengths, " ".join(words)[:40])
     if not any_sentence:
         names = ", ".join(source.name for source in corpus)
-        raise CorpusError(f"{names}: there is no sentence of plain text.")
+        raise CorpusError(
+            f"{names}: there is no sentence of plain text, of {least} to {most} words."
+        )
 
 
 class Sentences:

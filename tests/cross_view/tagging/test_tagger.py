@@ -250,6 +250,20 @@ def test_predictions_do_not_depend_on_the_batch(tagger):
     assert tagger.predictions([["cat"], []])[1] == []
 
 
+def test_a_config_has_how_it_learns(tagger):
+    changed = {
+        "views": ["forward", "future"],
+        "word_dropout": 0.3,
+        "vat_norm": 2.0,
+        "hard_targets": True,
+        "confidence": 0.9,
+        "cross_view_weight": 0.1,
+        "cross_view_ramp": 10,
+    }
+    config = CrossViewTagger(**tagger.get_config() | changed).get_config()
+    assert config == tagger.get_config() | changed
+
+
 def test_a_preset_has_what_predicts(tagger, tmp_path):
     tagger.save_to_preset(tmp_path / "preset")
     loaded = CrossViewTagger.from_preset(tmp_path / "preset")

@@ -73,14 +73,21 @@ def test_sentences_of_text(tmp_path):
         'The U.S. cat did n\'t sit ( near " it " ) .'.split(),
         "A dog ran by 1,000.5 !".split(),
     ]
-    assert omissions == {"lines that end without a stop": [1, "= A heading ="]}
+    assert omissions == {
+        "lines that end without a stop": [1, "= A heading ="],
+        "sentences of fewer than 4 or more than 100 words": [1, "Too short ."],
+    }
 
 
 def test_lines_of_words_are_taken_as_they_are(tmp_path):
     path = tmp_path / "words.txt"
-    path.write_text("the cat did n't\na b\n`` it is ''\n")
-    found = list(unlabelled_sentences(open_corpus(str(path)), in_words=True))
-    assert found == [["the", "cat", "did", "n't"], ["``", "it", "is", "''"]]
+    path.write_text("the cat did n't\na b\n`` it is ''\n" + "a " * 101)
+    omissions = Omissions()
+    corpus = open_corpus(str(path))
+    found = list(unlabelled_sentences(corpus, in_words=True, omissions=omissions))
+    assert found == [["the", "cat", "did", "n't"], ["a", "b"], ["``", "it", "is", "''"]]
+    ((reason, (count, _)),) = omissions.items()
+    assert (reason[-23:], count) == (" or more than 100 words", 1)
 
 
 @pytest.mark.parametrize(
