@@ -21,8 +21,10 @@ _READABLE = (
     ".arrow"
 )
 
-# Beside these a text is a vocabulary: a run may be in the folder of its corpus.
-_OWN_FILES = {"dataset.json", "tokenizer_settings.json"}
+# Beside these a text is a vocabulary, and a table a run's: a run may be in the folder
+# of its corpus.
+_OWN_FILES = {"dataset.json", "tokenizer_settings.json", "run.json"}
+_OWN_FOLDERS = "folders of examples, models or runs"
 # Endings that are told apart; a folder may hold files of thousands.
 _MOST_REASONS = 10
 
@@ -105,6 +107,8 @@ def find_files(specification: str, omissions: Omissions) -> list[str]:
         for path in sorted(glob.glob(specification, recursive=True)):
             if os.path.isdir(path):
                 omissions.add("folders", path)
+            elif _is_own(os.path.dirname(path) or "."):
+                omissions.add(_OWN_FOLDERS, os.path.dirname(path))
             else:
                 paths.append(path)
     if not paths:
@@ -139,7 +143,7 @@ def _at_url(url: str, omissions: Omissions) -> list[str]:
             if os.path.basename(name) in _OWN_FILES
         )
         for folder in own:
-            omissions.add("folders of examples or models", folder)
+            omissions.add(_OWN_FOLDERS, folder)
         addresses = [name for name in addresses if not name.startswith(own)]
         addresses = list(_readable(addresses, omissions))
     if not addresses:
@@ -163,13 +167,17 @@ def _in_directory(directory: str, omissions: Omissions) -> Iterator[str]:
             folders.clear()
         elif real in seen:
             folders.clear()
-        elif _OWN_FILES & {*names}:
-            omissions.add("folders of examples or models", folder)
+        elif _is_own(folder):
+            omissions.add(_OWN_FOLDERS, folder)
             folders.clear()
         else:
             seen.add(real)
             paths = [os.path.join(folder, name) for name in sorted(names)]
             yield from _readable(paths, omissions)
+
+
+def _is_own(folder: str) -> bool:
+    return any(os.path.exists(os.path.join(folder, name)) for name in _OWN_FILES)
 
 
 def _readable(paths: list[str], omissions: Omissions) -> Iterator[str]:

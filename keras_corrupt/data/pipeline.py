@@ -76,10 +76,12 @@ def make_dataset(
             global batch; the batch is the same whatever their number.
         host: This process's number, from 0.
         drop_remainder: Whether to drop a last batch that is not full. By default the
-            training split has none and the validation split keeps it.
+            training split has none, and the validation split keeps it for one host.
+            Several hosts cannot share it.
         mix: Further directories made by `prepare_dataset` with the same vocabulary,
             each with its fraction f of the training examples: it has floor(n f) of the
-            first n examples. Each has epochs of its own.
+            first n examples, of several directories up to one more. Each has epochs of
+            its own.
         fill_rows: Whether a row holds several examples, as many neighbours in a file as
             fit into `max_length`. Rows then take the place of the examples above: the
             file alone decides them, an epoch has each once, in an order by `(seed,
@@ -109,7 +111,12 @@ def make_dataset(
     # other, are the batch that one host would see.
     size = batch_size // num_hosts
     if drop_remainder is None:
-        drop_remainder = split == "train"
+        drop_remainder = split == "train" or num_hosts > 1
+    if num_hosts > 1 and not drop_remainder:
+        raise ValueError(
+            f"drop_remainder=False: num_hosts={num_hosts} hosts cannot share a last "
+            "batch that is not full. Leave it out, or read the split on one host."
+        )
     if split == "train":
         fractions = [fraction for _, fraction in mix]
         check_fractions(fractions)
@@ -121,8 +128,8 @@ def make_dataset(
     count = None
     if split == "validation":
         remaining = max(0, examples[0].total - start_step * batch_size)
-        count = remaining // size if drop_remainder else -(-remaining // size)
-        count = len(range(host, count, num_hosts))
+        count = remaining // batch_size
+        count += not drop_remainder and remaining % batch_size > 0
 
     at_once = -(-_READ_AT_ONCE // size)
 

@@ -6,7 +6,7 @@
 import dataclasses
 from collections.abc import Sequence
 
-from keras_corrupt.commands.bounds import check_bounds
+from keras_corrupt.commands.bounds import check_bounds, check_whole_numbers
 from keras_corrupt.data.corpus import Corpus, open_corpus
 from keras_corrupt.data.settings import BOUNDS, ExampleSettings, settings_in
 from keras_corrupt.data.sources import Source
@@ -31,6 +31,7 @@ class Plan(ExampleSettings):
     """Seed of the held-out choice and of the example builder."""
 
     def __post_init__(self):
+        check_whole_numbers(self)
         check_bounds(vars(self), BOUNDS)
         if self.tokenizer not in KINDS:
             raise ValueError(

@@ -30,7 +30,7 @@ def describe_segmentation(tokenizer: Tokenizer, lines: Sequence[str]) -> dict:
 
     Args:
         tokenizer: The tokenizer.
-        lines: A sample of the text that the vocabulary was not trained on.
+        lines: A sample of the held-out text.
 
     Returns:
         A dict, JSON-ready: `tokens_per_word`, of words of letters and digits between

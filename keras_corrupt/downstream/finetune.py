@@ -14,7 +14,7 @@ from typing import Literal
 
 import tyro
 
-from keras_corrupt.commands.bounds import Bounds, check_bounds
+from keras_corrupt.commands.bounds import Bounds, check_bounds, check_whole_numbers
 from keras_corrupt.commands.frame import command, errors_in_a_line
 from keras_corrupt.downstream import results
 from keras_corrupt.training.run_directory import locked
@@ -74,6 +74,7 @@ class RunsConfig:
 
     def check(self):
         """Raises a `ValueError` for a number that cannot work; names the flag."""
+        check_whole_numbers(self)
         check_bounds(vars(self), BOUNDS)
 
 

@@ -247,6 +247,17 @@ def without_prefix(metrics):
     }
 
 
+class WholeIntervals(keras.callbacks.CallbackList):
+    """A user's callbacks, told of the ends of whole intervals alone.
+
+    An interval that was stopped early has no validation; a later run completes it.
+    """
+
+    def on_epoch_end(self, epoch, logs=None):
+        if "val_loss" in logs:
+            super().on_epoch_end(epoch, logs)
+
+
 class Intervals(keras.callbacks.Callback):
     """Ends each interval: validates, logs, warns and checkpoints; stops when asked.
 

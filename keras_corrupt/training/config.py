@@ -6,7 +6,7 @@ from typing import Any, Literal
 
 import tyro
 
-from keras_corrupt.commands.bounds import Bounds, check_bounds
+from keras_corrupt.commands.bounds import Bounds, check_bounds, check_whole_numbers
 from keras_corrupt.data import settings
 from keras_corrupt.data.settings import ExampleSettings
 from keras_corrupt.training.phases import Phase
@@ -241,6 +241,7 @@ class PretrainConfig(ExampleSettings, Subject):
                 "Say what to train on: --corpus (files, a directory, tfds:NAME, or "
                 "python-docs) or --data (examples made before)."
             )
+        check_whole_numbers(self)
         check_bounds(vars(self), BOUNDS)
         if self.grow_vocabulary and not (self.init_from or self.vocabulary):
             raise ValueError(

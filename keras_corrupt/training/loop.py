@@ -6,7 +6,13 @@ by it, whatever its batches are.
 
 from keras_corrupt.devices.batches import fed
 from keras_corrupt.devices.distribution import ONE_DEVICE
-from keras_corrupt.training.callbacks import Intervals, Progress, RunLog, RunWarnings
+from keras_corrupt.training.callbacks import (
+    Intervals,
+    Progress,
+    RunLog,
+    RunWarnings,
+    WholeIntervals,
+)
 from keras_corrupt.training.compiled_memory import CompiledMemory
 from keras_corrupt.training.phases import WHOLE_RUN
 
@@ -62,8 +68,9 @@ def train(
         watch: A `CollapseWatch`.
         listeners: What else is told of each interval, in all processes: see
             `Intervals`.
-        callbacks: More Keras callbacks, whose epochs are intervals. One that sets
-            `model.stop_training` stops the run as Ctrl-C does.
+        callbacks: More Keras callbacks, whose epochs are whole intervals, numbered from
+            0 through all stops. One that sets `model.stop_training` stops the run as
+            Ctrl-C does.
         trackers: `Tracker`s, which get the rows of `metrics.csv`.
         per_second: See `RunLog`.
         phase: Name of the phase, which checkpoints tell.
@@ -100,14 +107,17 @@ def train(
         stop = min(steps, (step // interval + 1) * interval)
         whole = stop - step == interval
         model.steps_per_execution = largest_divisor(stop - step, at_once)
-        model.train_function = None  # it depends on this number
+        # These depend on this number.
+        model.train_function = model.test_function = None
+        epoch = step // interval
         try:
             with fed(batches_from(step)) as batches:
                 model.fit(
                     batches,
                     steps_per_epoch=stop - step,
-                    epochs=(steps - step) // interval if whole else 1,
-                    callbacks=[*own, *asking, intervals, *callbacks],
+                    initial_epoch=epoch,
+                    epochs=epoch + ((steps - step) // interval if whole else 1),
+                    callbacks=[*own, *asking, intervals, WholeIntervals(callbacks)],
                     verbose=0,
                     shuffle=False,
                 )

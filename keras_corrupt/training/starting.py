@@ -11,8 +11,10 @@ from keras_corrupt.data import (
     open_corpus,
     prepare_dataset,
 )
+from keras_corrupt.data.corpus import CorpusError
 from keras_corrupt.data.info import INFO_FILE
 from keras_corrupt.data.settings import settings_in
+from keras_corrupt.data.splits import held_out_lines
 from keras_corrupt.devices import precision
 from keras_corrupt.models import Pretrainer
 from keras_corrupt.presets import Preset
@@ -115,16 +117,28 @@ def prepare(config, output):
 
 
 def check_mix(config):
-    """Checks, before the corpus is prepared, that what `--mix` names is there.
+    """Checks, before the corpus is prepared, that what `--mix` names can be read.
 
     Raises:
-        CorpusError: A corpus is not.
+        CorpusError: A corpus is not there, or its beginning cannot be read.
+        DatasetError: All of its documents would be in one split.
         ValueError: Several processes would have to prepare it.
     """
     for name, _ in config.mix:
         if is_prepared(name):
             continue
-        open_corpus(name, documents=config.documents)
+        corpus = open_corpus(
+            name,
+            documents=config.documents,
+            on_bad_bytes=config.on_bad_bytes,
+            on_bad_rows=config.on_bad_rows,
+            text_column=config.text_column,
+        )
+        fraction = config.validation_fraction
+        try:
+            held_out_lines(corpus, fraction=fraction, seed=config.seed)
+        except (CorpusError, DatasetError) as error:
+            raise type(error)(f"--mix {name}: {error}") from error
         if config.coordinator:
             raise ValueError(
                 f"--mix {name}: several processes need examples that each can read. "

@@ -215,6 +215,18 @@ def test_what_cannot_be_found_is_an_error(tmp_path):
             open_corpus("python-docs", **{name: "ignore"})
 
 
+def test_a_run_in_the_folder_of_its_corpus_is_not_read(tmp_path):
+    (tmp_path / "a.txt").write_text("one\n")
+    for name in ("run/run.json", "run/metrics.csv", "run/data/dataset.json"):
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text("{}")
+    (tmp_path / "run" / "data" / "vocab.txt").write_text("[PAD]")
+    for specification in (str(tmp_path), f"{tmp_path}/**/*.txt", f"{tmp_path}/**/*.*"):
+        corpus = open_corpus(specification)
+        assert [source.name for source in corpus] == [str(tmp_path / "a.txt")]
+        assert "folders of examples, models or runs" in corpus.left_out
+
+
 def test_python_docs_is_real_and_executes_nothing():
     before = set(sys.modules)
     lines = read("python-docs")

@@ -93,6 +93,32 @@ def test_the_global_batch_does_not_depend_on_hosts(prepared, start):
             np.testing.assert_array_equal(np.concatenate(parts), batch)
 
 
+def test_hosts_have_as_many_batches_of_the_validation_split(prepared):
+    total = len(make_dataset(prepared.directory, "validation", batch_size=1))
+    for batch_size in (2, 4, 6):
+        counts = {
+            len(
+                make_dataset(
+                    prepared.directory,
+                    "validation",
+                    batch_size=batch_size,
+                    num_hosts=2,
+                    host=host,
+                )
+            )
+            for host in range(2)
+        }
+        assert counts == {total // batch_size}
+    with pytest.raises(ValueError, match="drop_remainder=False: num_hosts=2 hosts"):
+        make_dataset(
+            prepared.directory,
+            "validation",
+            batch_size=4,
+            num_hosts=2,
+            drop_remainder=False,
+        )
+
+
 def test_validation_is_one_pass_in_order(prepared):
     dataset = make_dataset(prepared.directory, "validation", batch_size=4)
     batches = list(dataset)

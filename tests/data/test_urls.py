@@ -42,7 +42,7 @@ def test_files_folders_and_globs(bucket):
         *("memory:///bucket/b.csv", "memory:///bucket/deep/a.txt.gz")
     ]
     assert corpus.left_out == {
-        "folders of examples or models": [1, "memory:///bucket/data/"],
+        "folders of examples, models or runs": [1, "memory:///bucket/data/"],
         "files ending in .md": [1, "memory:///bucket/c.md"],
     }
     assert read("memory:///bucket/deep/a.txt.gz") == [(0, "one"), (1, "two")]

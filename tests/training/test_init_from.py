@@ -3,6 +3,7 @@
 import dataclasses
 import json
 import shutil
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -11,6 +12,7 @@ from keras_corrupt.models import Electra, MaskedLM, Teams, TwoTower, load_preset
 from keras_corrupt.models.baselines import Unigram
 from keras_corrupt.presets.named_variables import named_weights
 from keras_corrupt.training import pretrain
+from keras_corrupt.training.callbacks import read_metrics
 from tests.training.conftest import ELECTRA, ENCODER
 
 pytestmark = pytest.mark.usefixtures("presets")
@@ -33,6 +35,16 @@ def assert_same(one, other):
     assert one.keys() == other.keys()
     for name, array in one.items():
         np.testing.assert_array_equal(array, other[name], err_msg=name)
+
+
+def test_before_and_after_are_measured_on_the_same_text(config, finished):
+    """However many updates are in a call, which a validation has in its batches."""
+    start = {"init_from": str(finished.directory / "preset"), "learning_rate": 1e-12}
+    pretrain(dataclasses.replace(config, at_once=3, validation_batches=3, **start))
+    output = Path(config.output)
+    before = json.loads((output / "before.json").read_text())
+    for row in read_metrics(output / "metrics.csv"):
+        assert row["val_mlm_loss"] == pytest.approx(before["mlm_loss"], rel=1e-5)
 
 
 def test_a_new_generator_is_trained_first(

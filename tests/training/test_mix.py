@@ -8,6 +8,7 @@ import shutil
 import numpy as np
 import pytest
 
+from keras_corrupt.data.corpus import CorpusError
 from keras_corrupt.data.info import load_dataset_info
 from keras_corrupt.data.pipeline import make_dataset
 from keras_corrupt.models import MaskedLM
@@ -96,6 +97,15 @@ def test_a_run_with_a_mix_goes_on_exactly(mixing, tmp_path, monkeypatch, capsys)
     assert settings["examples"][name] == added.fingerprint
     with pytest.raises(ValueError, match="mix: was .*0.25.*asked .*0.3"):
         pretrain(dataclasses.replace(mixing, mix=((mixing.mix[0][0], 0.3),)))
+
+
+def test_a_corpus_to_mix_in_is_read_before_the_other_one_is_prepared(mixing, tmp_path):
+    bad = tmp_path / "bad.jsonl"
+    bad.write_text('{"txt": "a"}\n')
+    texts = {"data": None, "corpus": (mixing.mix[0][0],), "mix": ((str(bad), 0.25),)}
+    with pytest.raises(CorpusError, match=f'^--mix {bad}: .*no field "text"'):
+        pretrain(dataclasses.replace(mixing, **texts))
+    assert not (tmp_path / "run").exists()
 
 
 def test_examples_made_before_can_be_mixed_in(mixing, tmp_path, monkeypatch):

@@ -6,7 +6,7 @@ from typing import Literal
 
 import tyro
 
-from keras_corrupt.commands.bounds import Bounds, check_bounds
+from keras_corrupt.commands.bounds import Bounds, check_bounds, check_whole_numbers
 from keras_corrupt.commands.frame import command, errors_in_a_line
 from keras_corrupt.cross_view.presets import PRESETS
 from keras_corrupt.cross_view.views import BASELINES, VIEW_PAIRS, VIEWS
@@ -238,6 +238,7 @@ class CrossViewConfig:
 
     def check(self):
         """Raises a `ValueError` for a setting that cannot work; names the flag."""
+        check_whole_numbers(self)
         check_bounds(vars(self), {**pretraining.BOUNDS, **BOUNDS})
         own = "task_file" if hasattr(self, "task_file") else "train"
         for name in ("dev", "test", "max_train"):
