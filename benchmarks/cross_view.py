@@ -117,8 +117,8 @@ def finish(task, config, outputs=()):
     """
     if all(results_of(output).exists() for output in outputs or [config.output]):
         uncompared = {*config.FILES, "dtype"}
-        asked = {n: v for n, v in config.as_dict().items() if v is not None}
-        asked = {n: v for n, v in asked.items() if n not in uncompared}
+        settings = config.as_dict().items()
+        asked = {n: v for n, v in settings if v is not None and n not in uncompared}
         done = settings_in(Path(config.output))
         check_same_run(config.output, {n: done.get(n) for n in asked}, asked)
         return

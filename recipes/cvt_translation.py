@@ -48,8 +48,6 @@ def task(config):
     settings = {name: getattr(config, name) for name in names}
     if config.train is None:
         return made_task(settings)
-    if config.dev is None:
-        raise ValueError("--train needs --dev, files of sentences to evaluate on.")
     return TranslationTask("translation", config.files(), **settings)
 
 
@@ -59,8 +57,8 @@ def made_task(settings):
     from keras_corrupt.data import open_corpus
 
     corpus = open_corpus("python-docs")
-    sentences = islice(unlabelled_sentences(corpus, max_length=20), 1000)
-    sentences = list(sentences)
+    short = (words for words in unlabelled_sentences(corpus) if len(words) <= 20)
+    sentences = list(islice(short, 1000))
     with tempfile.TemporaryDirectory() as directory:
         files = {}
         for split, part in [("train", sentences[:900]), ("dev", sentences[900:])]:

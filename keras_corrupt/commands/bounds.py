@@ -49,17 +49,15 @@ def check_bounds(values, bounds, where="--"):
             raise ValueError(f"{where}{name} {value} must be {allowed}.")
 
 
-def check_whole_numbers(config, where="--"):
+def check_whole_numbers(config):
     """Raises a `ValueError` for a float, such as 1e6, where a whole number belongs.
 
     Args:
         config: A dataclass; the annotations `int` and `int | None` tell.
-        where: The text before the field's name in the error.
     """
     for field in dataclasses.fields(config):
         value = getattr(config, field.name)
         if field.type in (int, int | None) and isinstance(value, float):
             raise ValueError(
-                f"{where}{field.name} {value} must be a whole number, an int such as "
-                f"{value:.0f}."
+                f"--{field.name} {value} must be a whole number, such as 10, not 10.0."
             )

@@ -96,11 +96,14 @@ def new_model(task, config, encoder, tokenizer, weights):
         raise ValueError(f"{weights.path}: a fine-tuned model needs its tokenizer.")
     classes = {cls.__name__: cls for cls in _CLASSES[task]}
     arguments = {"class": next(iter(classes)), "dropout": encoder.get("dropout", 0.1)}
-    if _OWN in config:
-        arguments |= config[_OWN]
+    own, problem = config.get(_OWN, {}), config.get("problem_type")
+    if own.get("class") in classes:
+        arguments |= own
     elif task == "extractor":
         arguments["head_type"] = "bert"
-    elif config.get("problem_type") == "regression":
+    elif task == "classifier" and problem == "multi_label_classification":
+        arguments["class"] = "MultiLabelClassifier"
+    elif task == "classifier" and problem == "regression":
         raise ValueError(
             f"{weights.path}: a number's range, which TextClassifier needs, is not in "
             "the files. Convert the encoder that it was fine-tuned from."
@@ -112,12 +115,12 @@ def new_model(task, config, encoder, tokenizer, weights):
         "name": task,
         "dtype": "float32",
     }
+    cls = classes[arguments.pop("class")]
     try:
-        cls = classes[arguments.pop("class")]
         return cls(encoder, tokenizer, **arguments)
-    except (KeyError, TypeError) as error:
+    except TypeError as error:
         raise ValueError(
-            f"config.json: `{_OWN}` does not fit a {task}: {config.get(_OWN)}."
+            f"config.json: `{_OWN}` is {own}: {error}. Take the entry out."
         ) from error
 
 
@@ -198,33 +201,37 @@ def linear_head_of(model):
     Raises:
         ValueError: They have no such head.
     """
-    reason, entries, low, high = None, {}, 0, 1
+    entries, low, high = {}, 0, 1
     match model:
         case TextClassifier(labels=None, score_activation=None):
             task, low, high = "SequenceClassification", *model.score_range
             entries = {"problem_type": "regression", **label_entries(["score"])}
-        case TextClassifier(score_activation=None):
-            task, problem = "SequenceClassification", "single_label_classification"
-            entries = {"problem_type": problem, **label_entries(model.labels)}
-        case MultiLabelClassifier():
-            task, problem = "SequenceClassification", "multi_label_classification"
-            entries = {"problem_type": problem, **label_entries(model.labels)}
+        case TextClassifier(score_activation=None) | MultiLabelClassifier():
+            task = "SequenceClassification"
+            number = "multi" if isinstance(model, MultiLabelClassifier) else "single"
+            entries = {"problem_type": f"{number}_label_classification"}
+            entries |= label_entries(model.labels)
         case TokenTagger():
             task, entries = "TokenClassification", label_entries(model.labels)
         case SpanExtractor(head_type="bert"):
             task = "QuestionAnswering"
-        case TextClassifier():
-            reason = f"a number's {model.score_activation}; fine-tune without it"
-        case SpanExtractor():
-            reason = 'XLNet\'s head; fine-tune with head_type="bert"'
         case _:
-            reason = f"the head of a {type(model).__name__}"
-    if reason:
-        raise ValueError(f"Hugging Face's classes have no counterpart of {reason}.")
+            raise ValueError(
+                f"Hugging Face's classes have no counterpart of {_own_head(model)}."
+            )
     own = {n: v for n, v in model.get_config().items() if n not in _THEIRS}
-    entries[_OWN] = {"class": type(model).__name__, **own}
+    cls = next(cls for cls in _CLASSES[TASKS[task]] if isinstance(model, cls))
+    entries[_OWN] = {"class": cls.__name__, **own}
     kernel, bias = map(np.asarray, model.head.get_weights())
     return task, entries, (high - low) * kernel, (high - low) * bias + low
+
+
+def _own_head(model):
+    if isinstance(model, TextClassifier):
+        return f"a number's {model.score_activation}; fine-tune without it"
+    if isinstance(model, SpanExtractor):
+        return 'XLNet\'s head; fine-tune with head_type="bert"'
+    return f"the head of a {type(model).__name__}"
 
 
 def check_heads(model, head_of):

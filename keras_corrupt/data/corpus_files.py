@@ -1,9 +1,11 @@
 """The files that a path, a directory or a glob stands for, and the files left out."""
 
 import glob
+import itertools
 import os
 import stat
 from collections.abc import Iterator
+from pathlib import Path
 
 from keras_corrupt.files.urls import file_system, is_url
 
@@ -103,22 +105,33 @@ def find_files(specification: str, omissions: Omissions) -> list[str]:
     elif os.path.lexists(specification):
         paths = [specification]
     else:
-        paths = []
-        for path in sorted(glob.glob(specification, recursive=True)):
-            if os.path.isdir(path):
-                omissions.add("folders", path)
-            elif _is_own(os.path.dirname(path) or "."):
-                omissions.add(_OWN_FOLDERS, os.path.dirname(path))
-            else:
-                paths.append(path)
+        paths = list(_matches(specification, omissions))
     if not paths:
         raise CorpusError(
-            f"corpus={specification!r}: no such file, directory or match. Known "
-            "names besides paths: python-docs, tfds:NAME, hf-datasets:NAME."
+            f"corpus={specification!r}: no such file, directory or match"
+            f"{describe_omissions(omissions)}. Known names besides paths: python-docs, "
+            "tfds:NAME, hf-datasets:NAME."
         )
     for path in paths:
         _check(path)
     return paths
+
+
+def _matches(pattern: str, omissions: Omissions) -> Iterator[str]:
+    """Yields the files that a glob matches, sorted."""
+    parts = Path(pattern).parts
+    root = Path(*itertools.takewhile(lambda part: not glob.has_magic(part), parts))
+    own_folders = set()
+    for path in sorted(glob.glob(pattern, recursive=True)):
+        within = (f for f in (Path(path), *Path(path).parents) if root in f.parents)
+        if own := [str(folder) for folder in within if _is_own(folder)]:
+            own_folders.add(own[-1])
+        elif os.path.isdir(path):
+            omissions.add("folders", path)
+        else:
+            yield path
+    for folder in sorted(own_folders):
+        omissions.add(_OWN_FOLDERS, folder)
 
 
 def _at_url(url: str, omissions: Omissions) -> list[str]:
@@ -176,7 +189,7 @@ def _in_directory(directory: str, omissions: Omissions) -> Iterator[str]:
             yield from _readable(paths, omissions)
 
 
-def _is_own(folder: str) -> bool:
+def _is_own(folder: str | Path) -> bool:
     return any(os.path.exists(os.path.join(folder, name)) for name in _OWN_FILES)
 
 

@@ -76,12 +76,12 @@ def make_dataset(
             global batch; the batch is the same whatever their number.
         host: This process's number, from 0.
         drop_remainder: Whether to drop a last batch that is not full. By default the
-            training split has none, and the validation split keeps it for one host.
-            Several hosts cannot share it.
+            training split has no such batch; one host keeps that of the validation
+            split, and several hosts drop it.
         mix: Further directories made by `prepare_dataset` with the same vocabulary,
             each with its fraction f of the training examples: it has floor(n f) of the
-            first n examples, of several directories up to one more. Each has epochs of
-            its own.
+            first n examples. With several directories one of them may have one example
+            more. Each has epochs of its own.
         fill_rows: Whether a row holds several examples, as many neighbours in a file as
             fit into `max_length`. Rows then take the place of the examples above: the
             file alone decides them, an epoch has each once, in an order by `(seed,
@@ -112,7 +112,7 @@ def make_dataset(
     size = batch_size // num_hosts
     if drop_remainder is None:
         drop_remainder = split == "train" or num_hosts > 1
-    if num_hosts > 1 and not drop_remainder:
+    if split == "validation" and num_hosts > 1 and not drop_remainder:
         raise ValueError(
             f"drop_remainder=False: num_hosts={num_hosts} hosts cannot share a last "
             "batch that is not full. Leave it out, or read the split on one host."
@@ -128,8 +128,8 @@ def make_dataset(
     count = None
     if split == "validation":
         remaining = max(0, examples[0].total - start_step * batch_size)
-        count = remaining // batch_size
-        count += not drop_remainder and remaining % batch_size > 0
+        rounded_up = -(-remaining // batch_size)
+        count = remaining // batch_size if drop_remainder else rounded_up
 
     at_once = -(-_READ_AT_ONCE // size)
 

@@ -79,12 +79,12 @@ def fed(batches):
     import tensorflow as tf
 
     failures, looked_at = [], [batches[0]]
-    later = itertools.count(1) if batches.count is None else range(1, batches.count)
 
     def generate():
+        count = batches.count
         try:
-            yield looked_at.pop() if looked_at else batches[0]
-            yield from map(batches.__getitem__, later)
+            for number in itertools.count() if count is None else range(count):
+                yield looked_at.pop() if looked_at else batches[number]
         except Exception as error:
             failures.append(error)
             raise

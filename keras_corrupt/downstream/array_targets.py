@@ -32,11 +32,9 @@ def class_numbers(targets, labels):
     array = as_column(array)
     known = labels if names else range(len(labels))
     if unknown := [target for target in array.tolist() if target not in known]:
-        numbers = (
-            f", or their numbers, from 0 to {len(labels) - 1}" if are_strings else ""
-        )
+        places = f", or their numbers, from 0 to {len(labels) - 1}" * are_strings
         raise ValueError(
-            f"Targets are labels, of {labels}{numbers}; got {unknown[0]!r}."
+            f"Targets are labels, of {labels}{places}; got {unknown[0]!r}."
         )
     numbers = [labels.index(name) for name in array.tolist()] if names else array
     return np.asarray(numbers, "int32")

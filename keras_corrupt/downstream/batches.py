@@ -87,7 +87,7 @@ def make_batches(
 def passes(plan_of, batch, count, first_pass=0):
     """Returns the `Batches` of a pass, in another order in each pass.
 
-    A pass begins when its first batch is asked for.
+    A pass begins when its first batch is asked for, also by who looks at it alone.
 
     Args:
         plan_of: Function of a pass's number that returns its plan, a list.

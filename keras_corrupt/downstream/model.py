@@ -110,8 +110,8 @@ class DownstreamModel(TextModel):
         """Takes the head's weights too, of a model with the same one."""
         if type(start) is not type(self):
             return
-        saved, given = start.head_config, self.head_config
-        changed = [name for name in saved if saved[name] != given[name]]
+        saved, given = start.get_config(), self.get_config()
+        changed = [name for name in self.head_arguments if saved[name] != given[name]]
         if not changed:
             self.head.set_weights(start.head.get_weights())
         elif {*(saved.get("labels") or ())} == {*(given.get("labels") or ())}:

@@ -26,8 +26,8 @@ class MultiLabelClassifier(DownstreamModel):
             the best one on the development examples: see `calibrate`.
         label_weights: For each label, how much a text that has it counts in the loss
             beside a text without it; 1 if not given.
-        pairs: Whether it learned from pairs of texts, all of which `predict` then asks
-            for, or from one text each; `None` where `predict` takes either.
+        pairs: Whether it learned from pairs of texts: `predict` reads two texts a row
+            if so, and one if not. `None` where it reads what there is.
         kwargs: Arguments of `DownstreamModel`.
 
     Example:

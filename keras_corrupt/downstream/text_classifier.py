@@ -35,8 +35,8 @@ class TextClassifier(DownstreamModel):
             Clark's thesis does in 3.2.1; `None` for the head's output as it is.
         label_weights: For classes, how much an example of each counts in the loss; 1
             if not given. With soft targets it is the mean by the targets.
-        pairs: Whether it learned from pairs of texts, all of which `predict` then asks
-            for, or from one text each; `None` where `predict` takes either.
+        pairs: Whether it learned from pairs of texts: `predict` reads two texts a row
+            if so, and one if not. `None` where it reads what there is.
         kwargs: Arguments of `DownstreamModel`.
 
     Example:

@@ -1,8 +1,8 @@
 """Limits of what a model reads, checked on the host before a step looks ids up.
 
 The look-up itself checks nothing: for an id above its table JAX reads NaN and
-TensorFlow on a GPU reads zeros, and for -1 JAX reads the last row. Nor does a loss: on
-JAX the number of no label has the loss 0.
+TensorFlow on a GPU reads zeros, and for -1 JAX reads the last row. Neither does a loss:
+JAX gives a target that is no label's number the loss 0.
 """
 
 import types
@@ -31,7 +31,7 @@ class InputLimits(NamedTuple):
     num_labels: int = 0
 
     def checked(self, batches):
-        """Returns batches whose ids and lengths are checked.
+        """Returns batches whose ids, lengths and targets are checked.
 
         Args:
             batches: Arrays that `text_inputs` takes, alone or in a tuple before their
@@ -40,8 +40,9 @@ class InputLimits(NamedTuple):
                 are read. Other kinds are returned as they are.
 
         Raises:
-            ValueError: Arrays have an id or a length that the model cannot read. A
-                dataset raises TensorFlow's `InvalidArgumentError`.
+            ValueError: Arrays have an id or a length that the model cannot read, or
+                the number of no label. A dataset raises TensorFlow's
+                `InvalidArgumentError`.
         """
         if isinstance(batches, Batches):
             return batches.map(self.checked)
@@ -88,12 +89,13 @@ class InputLimits(NamedTuple):
                 "most. Cut the sequences, or make a model of a larger one.",
             )
         targets = targets.get("label") if isinstance(targets, Mapping) else targets
-        if self.num_labels and is_integers(targets, rank=1):
-            last = f"from 0 to {self.num_labels - 1}"
+        is_column = is_integers(targets) and targets.shape[1] == 1
+        if self.num_labels and (is_column or is_integers(targets, rank=1)):
             yield (
                 targets,
                 self.num_labels,
-                f"Targets are the numbers of labels, {last}.",
+                "Targets in batches are places in `labels`, from 0 to "
+                f"{self.num_labels - 1}. Give these places, or give `fit` arrays.",
             )
 
 

@@ -166,12 +166,13 @@ def read_conll(path, word_column=None, tag_column=None, scheme="bio", tags="need
     if not sentences:
         raise ValueError(f"{path} has no sentence.")
     widths = Counter(len(row) for rows in sentences for _, row in rows)
-    ((width, _),) = widths.most_common(1)
     if tags == "optional" and [*widths] == [1]:
         word_column, tag_column = 0, None
     if tags == "unread":
         tag_column = None
     columns = [c for c in (word_column, tag_column) if c is not None]
+    from_the_end = min(columns) < 0
+    width = widths.most_common(1)[0][0] if from_the_end else max(widths)
     if any(not -width <= c < width for c in columns):
         raise ValueError(
             f"{path} has {width} columns, counted from 0; it has no "
@@ -180,25 +181,23 @@ def read_conll(path, word_column=None, tag_column=None, scheme="bio", tags="need
     if len({c % width for c in columns}) < len(columns):
         raise ValueError(
             f"{path}: `word_column={word_column}` and `tag_column={tag_column}` are "
-            f"the same of its {width} columns."
+            f"the same of the {width} columns that most rows have."
         )
-    from_the_end = min(columns) < 0
     least = width if from_the_end else max(columns) + 1
-    most = width if from_the_end else max(widths)
     examples, labels, skipped = [], [], []
     for rows in sentences:
         faulty = [
             number
             for number, row in rows
-            if not least <= len(row) <= most or not all(row[c] for c in columns)
+            if not least <= len(row) <= width or not all(row[c] for c in columns)
         ]
         if faulty:
             skipped.append(f"{path}:{faulty[0]}")
             continue
         examples.append([row[word_column] for _, row in rows])
         if tag_column is not None:
-            own = [row[tag_column] for _, row in rows]
-            labels.append(_in_scheme(own, scheme, f"{path}:{rows[0][0]}"))
+            sentence_tags = [row[tag_column] for _, row in rows]
+            labels.append(_in_scheme(sentence_tags, scheme, f"{path}:{rows[0][0]}"))
     if not examples:
         raise ValueError(
             f"{path}: every sentence has a row without a word or a tag, the first in "

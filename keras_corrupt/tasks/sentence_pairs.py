@@ -94,7 +94,7 @@ def pairs_of_tables(
 def with_strangers(split, others=()):
     """Adds each first text with the second text of another pair, and the label 0.
 
-    That is the next second text which no pair has with the first one.
+    This stranger is the next second text that no pair has together with the first text.
 
     Args:
         split: The `Split` of pairs.
@@ -105,14 +105,17 @@ def with_strangers(split, others=()):
     ([('a', 'A'), ('b', 'B'), ('a', 'B'), ('b', 'A')], [1.0, 1.0, 0.0, 0.0])
     """
     pairs = [(first, second) for first, second, *_ in split.examples]
-    known = {*pairs, *((first, second) for first, second, *_ in others)}
+    known = {frozenset(example[:2]) for example in (*split.examples, *others)}
     strangers, ids = [], []
     for place, (first, _) in enumerate(pairs):
-        turns = (pairs[place - turn][1] for turn in range(len(pairs) - 1, 0, -1))
-        stranger = next((s for s in turns if (first, s) not in known), None)
-        if stranger is not None:
-            strangers.append((first, stranger))
-            ids.append(f"{split.ids[place]} and another")
+        others_of = (
+            pairs[(place + turn) % len(pairs)][1] for turn in range(1, len(pairs))
+        )
+        for second in others_of:
+            if second != first and frozenset((first, second)) not in known:
+                strangers.append((first, second))
+                ids.append(f"{split.ids[place]} and another")
+                break
     labels = split.labels + [0.0] * len(strangers)
     return Split(pairs + strangers, labels, split.ids + ids)
 

@@ -248,7 +248,7 @@ def without_prefix(metrics):
 
 
 class WholeIntervals(keras.callbacks.CallbackList):
-    """A user's callbacks, told of the ends of whole intervals alone.
+    """Calls a user's `on_epoch_end` only where an interval is whole.
 
     An interval that was stopped early has no validation; a later run completes it.
     """

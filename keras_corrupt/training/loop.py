@@ -68,9 +68,9 @@ def train(
         watch: A `CollapseWatch`.
         listeners: What else is told of each interval, in all processes: see
             `Intervals`.
-        callbacks: More Keras callbacks, whose epochs are whole intervals, numbered from
-            0 through all stops. One that sets `model.stop_training` stops the run as
-            Ctrl-C does.
+        callbacks: More Keras callbacks, whose epochs are intervals, numbered from 0
+            through all stops and phases. One that sets `model.stop_training` stops the
+            run as Ctrl-C does.
         trackers: `Tracker`s, which get the rows of `metrics.csv`.
         per_second: See `RunLog`.
         phase: Name of the phase, which checkpoints tell.
@@ -109,7 +109,8 @@ def train(
         model.steps_per_execution = largest_divisor(stop - step, at_once)
         # These depend on this number.
         model.train_function = model.test_function = None
-        epoch = step // interval
+        begun = -(-first_step // interval)  # intervals before this phase
+        epoch = begun + step // interval - first_step // interval
         try:
             with fed(batches_from(step)) as batches:
                 model.fit(

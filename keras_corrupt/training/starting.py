@@ -127,23 +127,23 @@ def check_mix(config):
     for name, _ in config.mix:
         if is_prepared(name):
             continue
-        corpus = open_corpus(
-            name,
-            documents=config.documents,
-            on_bad_bytes=config.on_bad_bytes,
-            on_bad_rows=config.on_bad_rows,
-            text_column=config.text_column,
-        )
-        fraction = config.validation_fraction
-        try:
-            held_out_lines(corpus, fraction=fraction, seed=config.seed)
-        except (CorpusError, DatasetError) as error:
-            raise type(error)(f"--mix {name}: {error}") from error
         if config.coordinator:
             raise ValueError(
                 f"--mix {name}: several processes need examples that each can read. "
                 "Make them once with python -m keras_corrupt.data prepare."
             )
+        try:
+            corpus = open_corpus(
+                name,
+                documents=config.documents,
+                on_bad_bytes=config.on_bad_bytes,
+                on_bad_rows=config.on_bad_rows,
+                text_column=config.text_column,
+            )
+            fraction = config.validation_fraction
+            held_out_lines(corpus, fraction=fraction, seed=config.seed)
+        except (CorpusError, DatasetError) as error:
+            raise type(error)(f"--mix {name}: {error}") from error
 
 
 def check_start(config, model):

@@ -111,9 +111,13 @@ def test_names_and_arguments_that_somebody_changed(tokenizer, tmp_path):
     config["id2label"] = {"0": "bad", "1": "good"}
     file.write_text(json.dumps(config))
     assert TextClassifier.from_preset(file.parent).labels == ["bad", "good"]
-    config["keras_corrupt"]["class"] = "TokenTagger"
+    config["keras_corrupt"] = {"class": "TokenTagger", "labels": ["O"]}  # was another's
+    config["problem_type"] = "multi_label_classification"
     file.write_text(json.dumps(config))
-    with pytest.raises(ValueError, match="`keras_corrupt` does not fit a classifier"):
+    assert MultiLabelClassifier.from_preset(file.parent).labels == ["bad", "good"]
+    config["keras_corrupt"] = {"class": "TextClassifier", "label_weights": 3}
+    file.write_text(json.dumps(config))
+    with pytest.raises(ValueError, match="`keras_corrupt` is .* Take the entry out"):
         TextClassifier.from_preset(file.parent)
 
 

@@ -221,10 +221,16 @@ def test_a_run_in_the_folder_of_its_corpus_is_not_read(tmp_path):
         (tmp_path / name).parent.mkdir(exist_ok=True)
         (tmp_path / name).write_text("{}")
     (tmp_path / "run" / "data" / "vocab.txt").write_text("[PAD]")
+    (tmp_path / "run" / "notes").mkdir()
+    (tmp_path / "run" / "notes" / "b.txt").write_text("two\n")
     for specification in (str(tmp_path), f"{tmp_path}/**/*.txt", f"{tmp_path}/**/*.*"):
         corpus = open_corpus(specification)
         assert [source.name for source in corpus] == [str(tmp_path / "a.txt")]
-        assert "folders of examples, models or runs" in corpus.left_out
+        assert corpus.left_out["folders of examples, models or runs"][0] == 1
+    named = open_corpus(f"{tmp_path}/run/notes/*.txt")
+    assert [source.name for source in named] == [str(tmp_path / "run/notes/b.txt")]
+    with pytest.raises(CorpusError, match="left out: 1 folders of examples, models or"):
+        open_corpus(f"{tmp_path}/*/*/vocab.txt")
 
 
 def test_python_docs_is_real_and_executes_nothing():

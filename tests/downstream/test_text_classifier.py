@@ -177,13 +177,14 @@ class TestLosses:
     def test_numbers_of_no_label_in_batches(self, classifier, kind):
         """On JAX such a number has the loss 0."""
         inputs = classifier.tokenizer.pack(["the cat", "a dog", "a mat"], 8)
-        batch, error = (inputs, np.array([0, 3, 2])), ValueError
+        targets = np.array([0, 3, 2])
+        batch, error = (inputs, targets[:, None]), ValueError
         batches = (part for part in [batch])
         if kind == "dataset":
             error = tf.errors.InvalidArgumentError
-            batches = tf.data.Dataset.from_tensors(batch)
+            batches = tf.data.Dataset.from_tensors((inputs, targets))
         classifier.compile(keras.optimizers.SGD(0.0))
-        with pytest.raises(error, match="the numbers of labels, from 0 to 2"):
+        with pytest.raises(error, match="places in `labels`, from 0 to 2"):
             classifier.fit(batches)
 
     def test_scores_of_fit_are_in_the_range(self, rater):
@@ -278,6 +279,18 @@ class TestPresets:
         classifier.save_to_preset(tmp_path / "p")
         with pytest.warns(UserWarning, match="The head is new, because `labels` is"):
             TextClassifier.from_preset(tmp_path / "p", labels=["no", "?", "yes"])
+
+    def test_another_activation_makes_a_new_head(self, tmp_path, tokenizer):
+        for number, (saved, asked) in enumerate([(None, "sigmoid"), ("sigmoid", None)]):
+            rater = TextClassifier(
+                ENCODER, tokenizer, score_range=(1, 5), score_activation=saved
+            )
+            scrambled(rater).save_to_preset(tmp_path / str(number))
+            with pytest.warns(UserWarning, match="because `score_activation` is"):
+                model = TextClassifier.from_preset(
+                    tmp_path / str(number), score_range=(1, 5), score_activation=asked
+                )
+            assert not weights_equal(model.head, rater.head)
 
     def test_numbers_of_numpy_are_saved(self, tmp_path, tokenizer):
         for arguments in (

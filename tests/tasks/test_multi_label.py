@@ -31,7 +31,7 @@ def test_labels_of_a_cell(train):
     task = make(train)
     labels = [["sad", "slow"], ["slow"], [], ["loud", "fast"]]
     assert task.splits["train"].labels == task.splits["dev"].labels == labels
-    assert task.model_arguments == {"labels": ["fast", "loud", "sad", "slow"]}
+    assert task.model_arguments["labels"] == ["fast", "loud", "sad", "slow"]
 
 
 def test_lists_in_json(tmp_path, train):
@@ -83,7 +83,7 @@ def test_predictions_are_lists_in_a_table(train, tmp_path):
 
 
 def test_a_model_knows_that_it_learned_from_pairs(train, tmp_path):
-    assert "pairs" not in make(train).model_arguments
+    assert make(train).model_arguments["pairs"] is False
     pairs = tmp_path / "pairs.tsv"
     pairs.write_text("text\tother\tlabels\na\tb\tsad\nc\td\tslow\n")
     columns = Columns("text", "other", "labels")

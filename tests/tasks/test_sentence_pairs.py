@@ -2,8 +2,13 @@ import numpy as np
 import pytest
 
 from keras_corrupt.tasks import miniature
-from keras_corrupt.tasks.sentence_pairs import pairs_of_glue, pairs_of_tables
+from keras_corrupt.tasks.sentence_pairs import (
+    pairs_of_glue,
+    pairs_of_tables,
+    with_strangers,
+)
 from keras_corrupt.tasks.tables import Columns
+from keras_corrupt.tasks.task import Split
 
 COLUMNS = Columns("text", "second_text")
 
@@ -58,6 +63,12 @@ def test_no_stranger_is_a_pair_of_the_file(tmp_path):
     train = write(tmp_path / "one.tsv", ("text", "second_text"), *rows[:10])
     with pytest.raises(ValueError, match="leaves nothing to tell them from"):
         pairs_of_tables(train, COLUMNS, dev_fraction=0.5)
+
+
+def test_no_text_is_a_stranger_to_itself_or_to_its_pair():
+    pairs = [("A", "B"), ("C", "A"), ("B", "D")]
+    split = with_strangers(Split(pairs, [1.0] * 3, ["0", "1", "2"]))
+    assert split.examples[3:] == [("A", "D"), ("C", "D")]
 
 
 def test_glue_has_pairs_that_mean_the_same(tmp_path):

@@ -42,7 +42,7 @@ def run(monkeypatch, config, *flags):
     "changes, message",
     [
         ({"preset": "huge"}, r"--preset huge: unknown; known are tiny, small, base"),
-        ({"steps": 8e0}, "--steps 8.0 must be a whole number, an int such as 8"),
+        ({"steps": 8e0}, "--steps 8.0 must be a whole number, such as 10"),
         ({"data": None}, "what to train on: --corpus .* or --data"),
         ({"data": "absent"}, "absent: holds no dataset.json.*Prepare it with"),
         (

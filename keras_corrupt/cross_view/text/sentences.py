@@ -24,17 +24,16 @@ def split_text(text):
     return [split_words(sentence) for sentence in _END.split(text)]
 
 
-#: Fewest and most words of a sentence that `split_text` has divided from others.
-_LENGTHS = 4, 100
+#: Words of a sentence that `split_text` has divided from others.
+_FEWEST, _MOST = 4, 100
 
 
 def unlabelled_sentences(corpus, in_words=False, omissions=None):
     """Streams the sentences of a corpus.
 
     Headings and other lines that end without a stop are passed over, so a line holds
-    whole sentences, such as a paragraph. Sentences of fewer than 4 or more than 100
-    words, mostly by fault of the division, are passed over, too; of lines that are
-    sentences of words, those of more than 100.
+    whole sentences, such as a paragraph. So are sentences of fewer than 4 or more than
+    100 words: most are faults of the division. With `in_words` only long ones are.
 
     Args:
         corpus: What `open_corpus` returns.
@@ -49,8 +48,8 @@ def unlabelled_sentences(corpus, in_words=False, omissions=None):
         CorpusError: A source cannot be read, or the corpus has no sentence.
     """
     any_sentence = False
-    least, most = (1 if in_words else _LENGTHS[0]), _LENGTHS[1]
-    other_lengths = f"sentences of fewer than {least} or more than {most} words"
+    fewest = 1 if in_words else _FEWEST
+    other_lengths = f"sentences that have not {fewest} to {_MOST} words"
     for source in corpus:
         for _, line in source.lines():
             if not in_words and line.rstrip(" \t\"'”’)]")[-1:] not in (".", "!", "?"):
@@ -58,7 +57,7 @@ def unlabelled_sentences(corpus, in_words=False, omissions=None):
                     omissions.add("lines that end without a stop", line[:40])
                 continue
             for words in [line.split()] if in_words else split_text(line):
-                if least <= len(words) <= most:
+                if fewest <= len(words) <= _MOST:
                     any_sentence = True
                     yield words
                 elif omissions is not None:
@@ -66,7 +65,7 @@ def unlabelled_sentences(corpus, in_words=False, omissions=None):
     if not any_sentence:
         names = ", ".join(source.name for source in corpus)
         raise CorpusError(
-            f"{names}: there is no sentence of plain text, of {least} to {most} words."
+            f"{names}: there is no sentence of {fewest} to {_MOST} words of plain text."
         )
 
 

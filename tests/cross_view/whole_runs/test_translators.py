@@ -108,5 +108,5 @@ def test_the_translation_recipe_refuses_files(monkeypatch, files, tmp_path):
     with pytest.raises(SystemExit, match="Error: .*train.en has 20 lines.*de 1: each"):
         runpy.run_path(str(TRANSLATION_RECIPE), run_name="__main__")
     monkeypatch.setattr("sys.argv", [str(TRANSLATION_RECIPE), *flags[:3], "--smoke"])
-    with pytest.raises(SystemExit, match="Error: --train needs --dev"):
+    with pytest.raises(SystemExit, match="Error: --train without --dev"):
         runpy.run_path(str(TRANSLATION_RECIPE), run_name="__main__")
