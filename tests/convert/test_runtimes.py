@@ -85,7 +85,7 @@ def test_vectors_of_texts(to, tokenizer, tmp_path):
 
 
 def test_what_has_no_graph_of_token_ids_is_refused(tokenizer, tmp_path):
-    with pytest.raises(ValueError, match="SpanExtractor is not written as one graph"):
+    with pytest.raises(ValueError, match="SpanExtractor with its head is not written"):
         written(SpanExtractor(ENCODER, tokenizer), tmp_path, "litert")
     assert [path.name for path in tmp_path.iterdir()] == ["preset"]
 
