@@ -96,7 +96,7 @@ def test_what_a_result_records(config, tmp_path):
         "max_length": None,
         "dtype": "float32",
         "examples": {"train": 192, "dev": 40, "test": 30},
-        "task": {"labels": ["cat", "dog"], "score_range": None},
+        "task": {"labels": ["cat", "dog"], "score_range": None, "pairs": False},
         "seed": 0,
         "learning_rate": 0.005,
         "epochs": 1,
