@@ -57,8 +57,6 @@ class Runs:
         self.settings, self.seed = settings, seed
         self.new = [task for task in tasks if task.name == settings.new_task]
         self.known = [task for task in tasks if task not in self.new]
-        config = settings.configuration(CrossViewMultiTaskConfig, "", seed, True)
-        check_tasks(self.known, config)
 
     def alone(self, task, name, with_text=False, **own):
         """Returns the score of a run on one task."""
@@ -150,6 +148,8 @@ def main(settings):
     tasks = [task.first(settings.max_train) for task in tasks]
     for task in tasks:
         check(task, alone(task, "CVT", 0, settings, with_text=True))
+    config = settings.configuration(CrossViewMultiTaskConfig, "together", 0, True)
+    check_tasks(Runs(tasks, settings, 0).known, config)
     rows = []
     for seed in settings.all_seeds():
         for task, method, value in Runs(tasks, settings, seed).scores():

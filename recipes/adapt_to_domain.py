@@ -33,7 +33,7 @@ def config():
         steps=20_000,
         learning_rate=1e-4,
         warmup_steps=1_000,
-        validation_fraction=0.005,  # no more than that of the run that it continues
+        validation_fraction=0.005,  # as most runs that are continued
         interval=1_000,
     )
 

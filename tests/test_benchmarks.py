@@ -1,9 +1,11 @@
 import importlib
+import json
 
 import pytest
 
-from benchmarks import equal_compute
+from benchmarks import cross_view, equal_compute
 from benchmarks.workers import Worker
+from keras_corrupt.cross_view import CrossViewConfig
 from tests.conftest import ROOT
 
 PATHS = sorted(path.relative_to(ROOT) for path in ROOT.glob("benchmarks/**/*.py"))
@@ -18,6 +20,16 @@ def test_a_benchmark_finds_what_it_measures(path):
     except ModuleNotFoundError as error:
         if error.name not in ABSENT:
             raise
+
+
+def test_a_score_of_other_settings_is_not_taken(tmp_path, monkeypatch):
+    monkeypatch.setattr(cross_view.cross_view, "train", None)  # there is none to do
+    config = CrossViewConfig(output=str(tmp_path), steps=8)
+    (tmp_path / "results.json").write_text("{}")
+    (tmp_path / "run.json").write_text(json.dumps(config.as_dict()))
+    cross_view.finish(None, config)
+    with pytest.raises(ValueError, match="steps: was 8, asked 9"):
+        cross_view.finish(None, CrossViewConfig(output=str(tmp_path), steps=9))
 
 
 WORKER = """

@@ -217,7 +217,7 @@ def linear_head_of(model):
             task = "QuestionAnswering"
         case _:
             raise ValueError(
-                f"Hugging Face's classes have no counterpart of {_own_head(model)}."
+                f"Hugging Face's classes have no counterpart of {_described(model)}."
             )
     own = {n: v for n, v in model.get_config().items() if n not in _THEIRS}
     cls = next(cls for cls in _CLASSES[TASKS[task]] if isinstance(model, cls))
@@ -226,7 +226,8 @@ def linear_head_of(model):
     return task, entries, (high - low) * kernel, (high - low) * bias + low
 
 
-def _own_head(model):
+def _described(model):
+    """Describes a head that their classes have not, with a remedy if there is one."""
     if isinstance(model, TextClassifier):
         return f"a number's {model.score_activation}; fine-tune without it"
     if isinstance(model, SpanExtractor):

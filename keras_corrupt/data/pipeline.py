@@ -75,9 +75,9 @@ def make_dataset(
         num_hosts: Processes that train together. Each reads the part `host` of every
             global batch; the batch is the same whatever their number.
         host: This process's number, from 0.
-        drop_remainder: Whether to drop a last batch that is not full. By default the
-            training split has no such batch; one host keeps that of the validation
-            split, and several hosts drop it.
+        drop_remainder: Whether to drop a last batch that is not full. By default one
+            host keeps such a batch of the validation split, and several hosts drop it.
+            The training split has none.
         mix: Further directories made by `prepare_dataset` with the same vocabulary,
             each with its fraction f of the training examples: it has floor(n f) of the
             first n examples. With several directories one of them may have one example

@@ -172,7 +172,8 @@ def read_conll(path, word_column=None, tag_column=None, scheme="bio", tags="need
         tag_column = None
     columns = [c for c in (word_column, tag_column) if c is not None]
     from_the_end = min(columns) < 0
-    width = widths.most_common(1)[0][0] if from_the_end else max(widths)
+    usual = max(widths, key=lambda width: (widths[width], width))
+    width = usual if from_the_end else max(widths)
     if any(not -width <= c < width for c in columns):
         raise ValueError(
             f"{path} has {width} columns, counted from 0; it has no "

@@ -59,7 +59,8 @@ def files(folder):
     return {p: t for p, t in found.items() if not p.name.startswith("results")}
 
 
-def test_all_is_made_once_and_compared(config, tmp_path, capsys):
+def test_all_is_made_once_and_compared(config, tmp_path, capsys, monkeypatch):
+    monkeypatch.setattr(TextTask, "failure", lambda *_: "it was made to fail")
     compared = ("single", "multi", "multi_to_multi", "multi_then_single")
     config = dataclasses.replace(config, strategies=compared, distill=True)
     found = run(small_tasks(), config)
@@ -76,8 +77,9 @@ def test_all_is_made_once_and_compared(config, tmp_path, capsys):
             tasks = ["animals", "words"] if group == "all" else [group]
             assert result["scores"] == {task: found[name][task][0] for task in tasks}
             assert not (folder / "seed-0.checkpoints").exists()
-            for task, failure in result["failures"].items():
-                assert f"{name}, seed 0 failed on {task}: {failure}." in told
+            assert result["failures"] == dict.fromkeys(tasks, "it was made to fail")
+            for task in tasks:
+                assert f"{name}, seed 0 failed on {task}: it was made to fail." in told
     taught, multi = (
         json.loads((output / name / "all" / "seed-0.json").read_text())["curve"]
         for name in ("single_to_multi", "multi")

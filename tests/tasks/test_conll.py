@@ -171,7 +171,7 @@ class TestReading:
         with pytest.raises(ValueError, match="no sentence"):
             read_conll(written(tmp_path, "\n \n-DOCSTART- O\n"))
         with pytest.raises(ValueError, match="every sentence.*line 1"):
-            read_conll(written(tmp_path, "a\nb O\nc O\n"))
+            read_conll(written(tmp_path, "a\nb O\n"))
         os.mkfifo(tmp_path / "pipe")
         for name in ("missing", "pipe", ".", "x" * 300):
             with pytest.raises(FileNotFoundError, match=" is not a file"):

@@ -31,7 +31,8 @@ def test_labels_of_a_cell(train):
     task = make(train)
     labels = [["sad", "slow"], ["slow"], [], ["loud", "fast"]]
     assert task.splits["train"].labels == task.splits["dev"].labels == labels
-    assert task.model_arguments["labels"] == ["fast", "loud", "sad", "slow"]
+    names = ["fast", "loud", "sad", "slow"]
+    assert task.model_arguments == {"labels": names, "pairs": False}
 
 
 def test_lists_in_json(tmp_path, train):

@@ -233,8 +233,11 @@ def test_a_label_that_train_lacks_counts_as_wrong(tmp_path):
 def test_scores(tmp_path):
     train = write(tmp_path / "t.tsv", rows(("a", "2"), ("b", "4"), ("c", "-3")))
     task = TableTask(train, COLUMNS, dev=train, regression=True)
-    assert task.model_arguments["labels"] is None
-    assert task.model_arguments["score_range"] == [-3, 4]
+    assert task.model_arguments == {
+        "labels": None,
+        "score_range": [-3, 4],
+        "pairs": False,
+    }
     assert task.guesses(task.splits["dev"]) == [1, 1, 1]
     assert task.metrics([2, 3, 1], task.splits["dev"])["spearman"] == 100
     assert task.main_metric == "spearman"

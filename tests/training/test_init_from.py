@@ -37,6 +37,7 @@ def assert_same(one, other):
         np.testing.assert_array_equal(array, other[name], err_msg=name)
 
 
+@pytest.mark.usefixtures("graphs")  # where Keras keeps its first program
 def test_before_and_after_are_measured_on_the_same_text(config, finished):
     """However many updates are in a call, which a validation has in its batches."""
     start = {"init_from": str(finished.directory / "preset"), "learning_rate": 1e-12}

@@ -23,7 +23,7 @@ class StopsAfter(keras.callbacks.Callback):
 
     def on_epoch_end(self, epoch, logs=None):
         assert epoch == self.first + len(self.losses)
-        self.losses.append(logs["val_loss"])
+        self.losses.append((logs["loss"], logs["val_loss"]))
         self.model.stop_training = len(self.losses) == self.stop
 
 
@@ -41,5 +41,14 @@ def test_callbacks_follow_a_run_and_stop_it(config, finished, first):
     assert pretrain(config, callbacks=[first]) is None
     assert pretrain(config, callbacks=[second]) is not None
     assert_same_weights(Path(config.output), finished.directory)
-    rows = read_metrics(finished.directory / "metrics.csv")
-    assert first.losses + second.losses == [row["val_loss"] for row in rows]
+    seen = first.losses + second.losses
+    rows, whole = (
+        read_metrics(Path(directory) / "metrics.csv")
+        for directory in (config.output, finished.directory)
+    )
+    assert seen == [(row["loss"], row["val_loss"]) for row in rows]
+    # A loss is of the updates since the run went on.
+    values = [(row["loss"], row["val_loss"]) for row in whole]
+    if isinstance(first, CtrlC):
+        seen, values = ([val for _, val in pairs] for pairs in (seen, values))
+    assert seen == values

@@ -39,7 +39,8 @@ def unlabelled_sentences(corpus, in_words=False, omissions=None):
         corpus: What `open_corpus` returns.
         in_words: Whether each line is a sentence, its words separated by spaces, as in
             the One Billion Word Benchmark. Otherwise `split_text` divides it.
-        omissions: An `Omissions` that gets what is passed over, if given.
+        omissions: `None`, or an `Omissions` that counts the lines and sentences which
+            are passed over.
 
     Yields:
         A list of words.

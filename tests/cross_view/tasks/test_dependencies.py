@@ -158,6 +158,8 @@ class TestTask:
         assert len(first) == len(first.counted) == len(first.lines) == 1
         assert first.labels == TREES[:1]
         other = dataclasses.replace(first, counted=[[False] * len(first.examples[0])])
+        same = dataclasses.replace(first, labels=[[list(e) for e in TREES[0]]])
+        assert first.fingerprint() == same.fingerprint()
         prints = {part.fingerprint() for part in (first, other, split)}
         assert len(prints) == 3 and split.rows([0]).fingerprint() in prints
 
